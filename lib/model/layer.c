@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DIM	((uint64_t)1 << 20)	/* of a row, at most */
+#define DIM	((uint64_t)1 << 20)	/* floats of a row, at most */
 
 int
 node_wants_floats(const struct node *n, struct fail *f)
@@ -97,8 +97,8 @@ node_shape(struct node *n, const char *key, struct settings *s,
 }
 
 /*
- * "l1:A", "l2:A" or "l1_l2:A:B"; a number left out is Keras's .01.  Whatever
- * else it is, it is refused.
+ * Read "l1:A", "l2:A" or "l1_l2:A:B"; a number left out is Keras's .01.  Return
+ * false for any other text.
  */
 static bool
 regularizer(char *text, struct variable *v)
@@ -139,7 +139,7 @@ variable_regularizer(struct variable *v, const char *key, struct settings *s,
 		    "l1_l2:NUMBER:NUMBER", s->where, key, text);
 }
 
-/* "age:UPDATES", "rows:MOST", or both with a comma between. */
+/* Read "age:UPDATES", "rows:MOST", or both with a comma between. */
 static bool
 eviction(char *text, struct variable *v)
 {
@@ -160,7 +160,7 @@ eviction(char *text, struct variable *v)
 	return good;
 }
 
-/* What a hashed table takes: which rows are made, and which go. */
+/* Read the settings of a hashed table: which rows are made, and which go. */
 static int
 read_rows(struct variable *v, struct settings *s, struct fail *f)
 {
@@ -281,10 +281,10 @@ flow_weight(const struct flow *flow, size_t at)
 	return flow->feature->weight ? flow->feature->weight[at] : 1;
 }
 
-#define LONG	1024	/* ids of a bag that floats still add up */
-#define COLUMNS	64	/* added up at a time */
+#define LONG	1024	/* a bag of more ids is added up in double precision */
+#define COLUMNS	64	/* columns added up at a time */
 
-/* Columns first to first + n - 1. */
+/* Add n columns of the rows of a bag. */
 static void
 add_columns(const struct flow *flow, struct bag bag, double scale,
 	    const float *rows, size_t width, size_t n, float *y)

@@ -1,6 +1,6 @@
 /*
- * layer_activation - functions of each number by itself, and softmax: layers
- * of their own, and behind activation=.
+ * layer_activation - functions of single numbers, as layers of their own and
+ * for activation=.
  *
  * Formulas and defaults are those of keras.activations.
  */
@@ -14,22 +14,26 @@
 #include <math.h>
 #include <string.h>
 
-/* What relu, sigmoid ... do to n numbers, and to gradients by them. */
+/*
+ * A function such as relu or sigmoid: forward replaces n numbers x by y,
+ * backward multiplies n gradients by the derivative.
+ */
 struct pointwise {
 	const char *name;
 	void (*forward)(float *restrict y, size_t n, float a);
 	void (*backward)(float *restrict dy, const float *x, const float *y,
 			 size_t n, float a);
-	bool by_output;		/* backward does without x, which may be y */
-	const char *key;	/* the setting called a here, or NULL */
+	bool by_output;		/* backward does not read x, which may be the
+				   same array as y */
+	const char *key;	/* the setting that sets a, or NULL */
 	float start;		/* its default */
 };
 
 /*
- * Both, made of NAME(x, a) and NAME_slope(x, y, a) for one number; y is
- * NAME(x, a), and stands where x was.  A function that is inlined into a loop
- * of its own takes several numbers at a time, and has no branch that a
- * processor could guess wrong.
+ * Define both functions from NAME(x, a) and NAME_slope(x, y, a), which compute
+ * one number; y is NAME(x, a), and may lie where x was.  A function that is
+ * inlined into a loop of its own is vectorized, and has no branch that a
+ * processor could mispredict.
  */
 #define POINTWISE(name)							\
 static TARGET_CLONES void						\
@@ -144,8 +148,8 @@ tanh_of_slope(float x, float y, float a)
 POINTWISE(tanh_of)
 
 /*
- * By the error function, not its approximation by tanh.  What is left of it
- * far below 0 is its complement, not 1 less than nearly 1.
+ * gelu uses the error function, not its approximation by tanh.  Far below 0 the
+ * complement erfc keeps digits that 1 + erf would lose.
  */
 static inline float
 normal_below(float x)

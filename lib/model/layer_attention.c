@@ -1,16 +1,19 @@
 /*
- * layer_attention - rows of a table for the ids of a bag, each as much as it
- * is like a query: Keras's Attention of one query over as many values.
+ * layer_attention - the rows of a table for the ids of a bag, each weighted by
+ * how similar it is to a query: Keras's Attention for one query, with the rows
+ * as keys and values.
  *
  * With r_j the row of id j, w_j its weight, q the query and c the scale:
  *	s_j = c <q, r_j>;  a_j = w_j exp(s_j) / sum_k w_k exp(s_k)
  *	y = sum_j a_j r_j
- * so an id of weight 2 counts as two of it.  What comes in from behind is g:
+ * so an id of weight 2 counts like the same id twice.  With g the gradient of
+ * the loss L with respect to y:
  *	dL/ds_j = a_j (<g, r_j> - <g, y>)
  *	dL/dr_j = a_j g + c dL/ds_j q;  dL/dq = sum_j c dL/ds_j r_j
- * (Luong, Pham, Manning, Effective Approaches to Attention-based Neural
- * Machine Translation, 2015: the score "dot"; of what a user has done, by what
- * is proposed, as in Zhou et al., Deep Interest Network, 2018.)
+ * (Luong, Pham, Manning, Effective Approaches to Attention-based Neural Machine
+ * Translation, 2015: the score "dot".  Zhou et al., Deep Interest Network,
+ * 2018, use it to weight what a user did by its similarity to what is
+ * proposed.)
  */
 #include "model/layer.h"
 
@@ -51,15 +54,15 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 }
 
 /*
- * What the weights of a bag are made of: w_j unit exp(s_j - largest) times
- * factor.  The unit is 1, or a power of 2 that takes weights which are far
- * from 1 near to that, so that their sum is a float.
+ * The weight of row j is w_j unit exp(s_j - largest) times factor.  The unit is
+ * 1; or, where the w_j are far from 1, a power of 2 that brings them near it,
+ * so that their sum does not overflow or vanish.
  */
 struct divisor {
 	float unit, largest, factor;
 };
 
-#define FAR	60		/* from 1: a power of 2 */
+#define FAR	60		/* exponents beyond this are far from 1 */
 
 static float
 unit_of(const struct flow *in, struct bag bag)
@@ -72,7 +75,10 @@ unit_of(const struct flow *in, struct bag bag)
 	for (size_t j = bag.first; j < bag.first + bag.count; j++)
 		largest = fmaxf(largest, fabsf(in->feature->weight[j]));
 	frexpf(largest, &exponent);
-	/* The smallest unit that is not denormal leaves them below 4. */
+	/*
+	 * 2^-126, the smallest unit that is a normal float, leaves weights
+	 * below 4.
+	 */
 	return exponent > FAR || exponent < -FAR ?
 		ldexpf(1, exponent > 126 ? -126 : -exponent) : 1;
 }
@@ -83,7 +89,7 @@ score(const struct private *own, const float *query, const float *row)
 	return own->scale * (float)kernel_dot(query, row, own->dim);
 }
 
-/* The largest score is taken off first, so that nothing overflows. */
+/* The largest score is subtracted first, so that exp() does not overflow. */
 static float
 weight(const struct flow *in, size_t j, float score, struct divisor d)
 {
@@ -99,9 +105,10 @@ multiply(float *y, float a, size_t n)
 }
 
 /*
- * The weights are those by the largest score so far: a larger one takes what
- * is there down, and each row is looked at once.  An empty bag, or one whose
- * weights cancel out, gives zeros.
+ * Set y to the weighted sum of the rows, and return what the weights are made
+ * of.  Each row is read once: weights are relative to the largest score so far,
+ * and a larger one scales down the sum.  An empty bag, or one whose weights add
+ * up to 0, gives zeros.
  */
 static struct divisor
 attend(const struct pass *p, struct bag bag, const float *query, float *y)

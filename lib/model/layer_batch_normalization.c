@@ -1,10 +1,12 @@
 /*
- * layer_batch_normalization - each channel to mean 0 and variance 1 over the
- * batch, then gamma and beta (Ioffe, Szegedy, Batch Normalization, 2015).
+ * layer_batch_normalization - bring each channel to mean 0 and variance 1 over
+ * the batch, then apply gamma and beta (Ioffe, Szegedy, Batch Normalization,
+ * 2015).
  *
- * The servers average what batches have: that is pushed as the gradient of
- * moving_mean and moving_variance, whose optimizer is a moving average.  Where
- * nothing is trained, these stand in for the batch's.
+ * The servers keep moving averages of the batches' means and variances: a batch
+ * pushes its own as the gradients of moving_mean and moving_variance, whose
+ * optimizer is a moving average.  Outside training these averages are used in
+ * place of the batch's.
  */
 #include "model/layer.h"
 
@@ -14,19 +16,23 @@
 #include <math.h>
 #include <string.h>
 
-#define CHANNELS	64	/* whose sums are made at once */
+#define CHANNELS	64	/* channels whose sums are made at a time */
 
 struct private {
 	float epsilon;
 	size_t channels;
 	bool center, scale;
-	size_t gamma, beta, mean, variance;	/* of the node's variables */
+	size_t gamma, beta, mean, variance;	/* indices among the node's
+						   variables */
 	struct optimizer average;
 };
 
-/* ---- what a model has ---- */
+/* ---- variables ---- */
 
-/* A variable that the optimizers of the model leave alone. */
+/*
+ * Declare a variable that is a moving average; the model's optimizers leave it
+ * alone.
+ */
 static int
 add_average(struct model *m, struct node *n, const char *name,
 	    const char *initializer, size_t *at, struct settings *s,
@@ -66,7 +72,10 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	optimizer_average(&own->average, momentum);
 	n->shape = n->in[0]->shape;
 	own->channels = n->shape.dim[n->shape.rank - 1];
-	/* Behind the normal values, what normalizes them: see begin(). */
+	/*
+	 * The normalized values, and behind them mean, variance and inverse of
+	 * each channel: see norm_of().
+	 */
 	n->scratch = node_size(n) + 3 * own->channels;
 
 	const struct shape channels = { 1, { own->channels } };
@@ -86,7 +95,10 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 
 /* ---- a batch ---- */
 
-/* Rows of channels, one behind the other, and of some channels of each. */
+/*
+ * Rows of all channels, one behind the other; n channels from first on are at
+ * hand.
+ */
 struct rows {
 	size_t count, stride;
 	size_t first, n;
@@ -114,7 +126,7 @@ norm_of(const struct pass *p)
 	};
 }
 
-/* Some channels from one on: as many as there are sums. */
+/* Return the rows with the channels from first on: at most CHANNELS. */
 static struct rows
 part_of(struct rows all, size_t first)
 {
@@ -123,7 +135,10 @@ part_of(struct rows all, size_t first)
 	return all;
 }
 
-/* Sums over rows, each channel's by itself, whatever a vector holds. */
+/*
+ * Sums over rows.  Each channel has a sum of its own, so the order of additions
+ * does not depend on the width of vectors.
+ */
 static TARGET_CLONES void
 add_up(struct rows r, const float *x, double *restrict sum)
 {
@@ -177,7 +192,7 @@ measure(const struct norm *norm, const float *x)
 	}
 }
 
-/* What the values of a pass are normalized by. */
+/* Set the mean and the variance that a pass uses. */
 static struct norm
 begin(const struct pass *p)
 {
@@ -191,7 +206,7 @@ begin(const struct pass *p)
 		memcpy(norm.mean, p->w[own->mean], size);
 		memcpy(norm.variance, p->w[own->variance], size);
 	}
-	/* A negative one may have been imported. */
+	/* An imported variance may be negative. */
 	for (size_t k = 0; k < own->channels; k++)
 		norm.inverse[k] = 1 / sqrtf(fmaxf(norm.variance[k], 0) +
 					    own->epsilon);
@@ -237,9 +252,9 @@ forward(const struct pass *p)
 }
 
 /*
- * Of what flows back to these channels, g = dy gamma, the parts go that would
- * move the mean or the variance: the means of g and, along the normal values,
- * of g times these.
+ * With g = dy gamma: subtract from g what would move the mean or the variance,
+ * which are its mean, and the mean of g times the normalized value, times that
+ * value.
  */
 static TARGET_CLONES void
 add_to_input(struct rows r, const struct norm *norm, const float *dy,

@@ -1,12 +1,13 @@
 /*
- * layer_category_encoding - ids as floats, one for each id there is: Keras's
- * CategoryEncoding.
+ * layer_category_encoding - ids as floats: one number for each possible id.
+ * Keras's CategoryEncoding.
  */
 #include "model/layer.h"
 
 #include <string.h>
 
-#define TOKENS	((uint64_t)1 << 20)	/* beyond: linear, or embedding */
+#define TOKENS	((uint64_t)1 << 20)	/* most ids; for more use linear or
+					   embedding */
 
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* An example is outer pieces; of each, every input gives some floats. */
+/* An example is `outer` pieces; each input gives some floats of every piece. */
 struct private {
 	size_t outer;
 };
@@ -45,8 +45,8 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 }
 
 /*
- * Floats of an input in each piece.  They may lie where they belong already:
- * see buffer_plan.h.
+ * Return the floats of an input in each piece.  They may lie in their place
+ * already: see buffer_plan.h.
  */
 static size_t
 piece(const struct pass *p, size_t q)

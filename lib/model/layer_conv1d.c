@@ -1,10 +1,10 @@
 /*
- * layer_conv1d - filters that slide along the first axis, over all of the
+ * layer_conv1d - filters that slide along the first axis and cover all of the
  * last: Keras's Conv1D.
  *
- * What a filter sees at each place, a window of kernel_size rows, is laid out
- * as one row, so that all is one matrix product; windows that overlap are
- * copied as often as they do.
+ * The part of the input under a filter, a window of kernel_size rows, is copied
+ * to one row of a matrix for each place, so that one matrix product does all.
+ * An input row that lies in several windows is copied for each.
  */
 #include "model/layer.h"
 
@@ -16,17 +16,20 @@
 
 struct private {
 	size_t steps, channels;		/* of the input: [steps, channels] */
-	size_t places, filters;		/* of what comes out */
+	size_t places, filters;		/* of the output: [places, filters] */
 	size_t size, strides;
-	size_t before;			/* rows of zeros before the first */
+	size_t before;			/* rows of zeros before the first row */
 	bool use_bias;
 };
 
 enum { KERNEL, BIAS };
 
-/* ---- what a model has ---- */
+/* ---- shapes and variables ---- */
 
-/* Zeros around the input, and how many windows there are then. */
+/*
+ * Set the zeros before the input and the number of windows.  Return -1 for an
+ * unknown padding.
+ */
 static int
 pad(struct private *own, const char *padding)
 {
@@ -115,10 +118,10 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 
 /* ---- a batch ---- */
 
-/* The rows of an example that the window at a place has. */
+/* The rows of an example that lie in the window at a place. */
 struct window {
-	size_t first, count;	/* of the input's */
-	size_t skipped;		/* rows of the window that are before it */
+	size_t first, count;	/* rows of the input */
+	size_t skipped;		/* rows of zeros before them */
 };
 
 static struct window
@@ -128,7 +131,10 @@ window_at(const struct private *own, size_t place)
 	const size_t end = from + own->size - own->before;
 	struct window w;
 
-	/* All have some: fewer zeros are put before than a window is long. */
+	/*
+	 * Every window has rows of the input, because fewer zeros are added
+	 * than a window is long.
+	 */
 	w.skipped = own->before > from ? own->before - from : 0;
 	w.first = from + w.skipped - own->before;
 	w.count = (end < own->steps ? end : own->steps) - w.first;
@@ -154,7 +160,7 @@ lay_out(const struct pass *p)
 		}
 }
 
-/* What each window's numbers get is added to the rows that they were. */
+/* Add the gradient of each window to that of the input rows in it. */
 static void
 gather_up(const struct pass *p)
 {
@@ -202,7 +208,10 @@ backward(const struct pass *p)
 				own->filters);
 	if (!p->in[0].gradient)
 		return;
-	/* The windows are not needed any more. */
+	/*
+	 * The windows are not needed any more, so their gradient overwrites
+	 * them.
+	 */
 	kernel_gemm((struct gemm){ .m = rows, .n = width, .k = own->filters,
 				   .transpose_b = true },
 		    p->out.gradient, p->w[KERNEL], p->scratch);

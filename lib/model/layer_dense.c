@@ -1,6 +1,6 @@
 /*
- * layer_dense - x kernel + bias: dense of floats; linear, which also weighs
- * the features of a sparse input, whose kernel is then a table.
+ * layer_dense - x kernel + bias: `dense` for floats; `linear` also for ids,
+ * with a kernel that is a table.
  */
 #include "model/layer.h"
 
@@ -83,7 +83,7 @@ linear_build(struct model *m, struct node *n, struct settings *s,
 	return 0;
 }
 
-/* Before the products are added: the bias, or nothing. */
+/* Set the output to the bias, or 0, before the products are added. */
 static void
 start_with_bias(const struct pass *p, size_t rows, size_t units)
 {
@@ -138,9 +138,9 @@ dense_backward(const struct pass *p)
 }
 
 /*
- * With one unit, which is the most common, a row is a number.  Where an id's
- * number lies is chance, and no cache has it, as it came from a server: so
- * memory is asked for it some ids ahead.
+ * With one unit, the most common case, a row is one number.  These numbers came
+ * from a server and are looked up in random order, so no cache has them: memory
+ * is asked for each one AHEAD ids before its use.
  */
 #define AHEAD	32
 

@@ -1,7 +1,8 @@
 /*
  * layer_dot - inner products over the last axis: Keras's Dot(axes=-1).
  *
- * Of [d] and [d], one number; of [k, d] and [m, d], all k x m products.
+ * Inputs [d] and [d] give one number; [k, d] and [m, d] give all k x m
+ * products.
  */
 #include "model/layer.h"
 
@@ -48,9 +49,9 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 }
 
 /*
- * 1 / length, as Keras's normalize() does it: a length is at least LEAST.  One
- * that was less is negative here, for what is divided by a constant has the
- * derivative of that.
+ * Set inverse[i] to 1 / length of row i.  As in Keras's normalize() a length is
+ * at least LEAST; where it was less, the inverse is negative, because the
+ * derivative of a division by a constant is another.
  */
 static void
 inverse_lengths(const float *x, size_t rows, size_t d, float *inverse)
@@ -95,9 +96,9 @@ forward(const struct pass *p)
 }
 
 /*
- * With u = a / |a|, the derivative of u.v by a is (v - (u.v) u) / |a|: what
- * comes in as if u were free, less its part along u; but v / LEAST where that
- * takes the place of |a|.
+ * Add the gradient of one input.  With u = a / |a|, the derivative of u.v with
+ * respect to a is (v - (u.v) u) / |a|; or v / LEAST where |a| was less than
+ * that.
  */
 static void
 add_side(const struct pass *p, size_t e, size_t side)

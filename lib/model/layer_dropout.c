@@ -2,8 +2,8 @@
  * layer_dropout - in training, zero some numbers and scale up the others, so
  * that the expected sum stays (inverted dropout, as in Keras).
  *
- * Which ones is a function of the step's seed, the layer's name and the
- * place, so that a step computed again drops the same.
+ * Which numbers are zeroed depends on the step's seed, the layer's name and the
+ * place alone, so a step that is computed again drops the same ones.
  */
 #include "model/layer.h"
 
@@ -35,7 +35,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 			    n->where, n->name);
 	own->stream = hash64(n->name, strlen(n->name));
 	n->shape = n->in[0]->shape;
-	n->scratch = node_size(n);	/* what each was multiplied by */
+	n->scratch = node_size(n);	/* the factor of each number */
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /*
- * layer_embedding - a row of a table for each id; those of a bag combined.
+ * layer_embedding - the row of a table for each id; or the rows of all ids of a
+ * bag combined into one.
  */
 #include "model/layer.h"
 
@@ -60,14 +61,14 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 		n->shape.dim[n->shape.rank++] = own->dim;
 	}
 	if (input_width(input) == 1)
-		own->combiner = NONE;	/* nothing to combine it with */
+		own->combiner = NONE;	/* one id has nothing to combine */
 	return 0;
 }
 
 /*
- * What each row of a bag is multiplied by, besides its own weight.  An empty
- * bag, or one whose weights cancel out, gives zeros.  Of large weights it is
- * no float.
+ * Return the factor of every row of a bag, besides the row's own weight.  An
+ * empty bag, or one whose weights add up to 0, gives zeros.  The result is a
+ * double, since for large weights it is smaller than a float can be.
  */
 static double
 share(const struct flow *in, struct bag bag, enum combiner combiner)
@@ -87,9 +88,10 @@ share(const struct flow *in, struct bag bag, enum combiner combiner)
 }
 
 /*
- * Without a combiner what comes out of an example is row after row, of each of
- * its ids.  A loop over the row is made of the widest instructions there are
- * if the compiler knows how long it is, and does not unroll it too soon.
+ * Without a combiner the output of an example is the row of each of its ids,
+ * one behind the other.  A compiler that knows the length of a row makes the
+ * copy of the widest instructions that there are, unless it unrolls the loop
+ * first.
  */
 #define KNOWN_DIMS(each, ...)						\
 	(dim == 1 ? each(__VA_ARGS__, 1) :				\

@@ -1,12 +1,13 @@
 /*
- * layer_external - what a program of the user's computes: see ps-external(5).
+ * layer_external - a layer that a program of the user's computes: see
+ * ps-external(5).
  *
- * All examples of a batch are one call forward and one backward, for which
- * the program may keep what it likes from the one before.  After a call that
- * failed nothing counts but the failure, and nobody is called again.
+ * All examples of a batch are one call forward and one backward; the program
+ * may keep what it needs from the first for the second.  After a call that
+ * failed the step is lost, and no further call is made.
  *
- * A layer with several outputs has them side by side in its own numbers; a
- * node of each takes its part.
+ * The numbers of a layer with several outputs have all outputs side by side;
+ * each output is a node, which copies its part.
  */
 #include "model/layer.h"
 
@@ -22,31 +23,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What every reader of JSON has whole numbers up to. */
+/* JSON readers represent whole numbers of this size exactly. */
 #define SEED_BITS	53
 
-#define OUTPUTS		32	/* at most */
+#define OUTPUTS		32	/* outputs of a layer, at most */
 
 struct output {
 	char name[NODE_NAME];
 	struct shape shape;
-	size_t at;		/* of the numbers of an example, from here on */
+	size_t at;		/* where it begins in the numbers of an
+				   example */
 };
 
 struct private {
 	uint64_t stream;
 	struct output output[OUTPUTS];
-	size_t outputs;		/* 1: the layer's own numbers */
+	size_t outputs;		/* 1: the layer's own numbers are the output */
 };
 
-/* Of the node of one output. */
+/* The private part of the node of one output. */
 struct part {
 	size_t at;
 };
 
-/* ---- what a model has ---- */
+/* ---- variables and outputs ---- */
 
-/* One that has a line of its own: no name of a layer's is without a slash. */
+/*
+ * Find a variable that has a line of its own; -1: there is none.  Every
+ * variable of a layer has a slash in its name.
+ */
 static int
 find_variable(const struct model *m, const char *name)
 {
@@ -118,7 +123,10 @@ add_output(struct node *n, const char *name, size_t size, struct shape shape,
 	return 0;
 }
 
-/* "name[3,4],other[8]", behind the first one, which is the layer. */
+/*
+ * Read "name[3,4],other[8]": the outputs behind the first, which is the layer
+ * itself.
+ */
 static int
 take_outputs(struct node *n, struct settings *s, struct fail *f)
 {
@@ -211,8 +219,11 @@ call(const struct pass *p, struct external_call *c)
 
 /* ---- outputs ---- */
 
-/* An output of each example lies in a row of all of them; its array is of all
-   examples.  One that is alone lies there as it is. */
+/*
+ * Describe the outputs as arrays.  In the layer's numbers each example has all
+ * outputs in a row, but an array has one output for all examples.  Of a single
+ * output the two are the same.
+ */
 static void
 output_arrays(const struct pass *p, float *at, struct external_array *to)
 {
@@ -262,7 +273,7 @@ send_label(const struct pass *p, struct external_inputs *e)
 	const struct shape one = { 0 };
 
 	if (!label)
-		return;		/* as when it is to be predicted */
+		return;		/* there are no labels in prediction */
 	if (label_has_ids(p))
 		external_inputs_add_ids(e, label->name, p->label,
 					p->examples);
@@ -271,7 +282,7 @@ send_label(const struct pass *p, struct external_inputs *e)
 					   p->examples);
 }
 
-/* The inputs in their order, and then the variables. */
+/* Send the inputs in their order, and then the variables. */
 static void
 send(const struct pass *p, struct external_inputs *e)
 {
@@ -331,7 +342,9 @@ forward(const struct pass *p)
 
 /* ---- backward ---- */
 
-/* Where each gradient that is wanted is to be added; how many there are. */
+/*
+ * List where each gradient that is needed is to be added.  Return their number.
+ */
 static size_t
 gradients_wanted(const struct pass *p, struct external_array *to)
 {
@@ -347,7 +360,7 @@ gradients_wanted(const struct pass *p, struct external_array *to)
 	return count;
 }
 
-/* Wanted by c, and added to where they belong. */
+/* Ask for all gradients, and add them to where they belong. */
 static void
 add_gradients(const struct pass *p, struct external_call *c)
 {

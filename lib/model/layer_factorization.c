@@ -36,16 +36,17 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 
 	n->shape = (struct shape){ 1, { 1 } };
 	own->factors = (size_t)factors;
-	n->scratch = 2 * own->factors;	/* sum_j v_jf x_j, see pairs() */
+	n->scratch = 2 * own->factors;	/* sum_j v_jf x_j as two floats, see
+					   pairs() */
 	return node_variable(m, n, "embeddings", table, true,
 			     "random_uniform", s, f);
 }
 
-#define SUMS	64	/* made at a time: factors */
+#define SUMS	64	/* factors whose sums are made at a time */
 
 /*
- * Each row goes with the sum of those before it: the lemma's difference might
- * lose all digits.
+ * Add the products of a row with the sum of the rows before it.  The difference
+ * in the lemma would lose digits where its two terms are nearly equal.
  */
 static inline void
 add_row(double *restrict sum, double *restrict products,
@@ -60,8 +61,9 @@ add_row(double *restrict sum, double *restrict products,
 }
 
 /*
- * Some factors of a bag.  The sum and its largest part may be nearly the same:
- * so it is kept as two floats, the second of which is what the first leaves.
+ * Return the sum over pairs for n factors of a bag.  For the backward pass each
+ * sum is kept as two floats, high and the rest that high leaves, because a sum
+ * without its largest term may need more digits than one float has.
  */
 static TARGET_CLONES double
 pairs(const struct flow *in, struct bag bag, const float *table, size_t k,
@@ -101,7 +103,7 @@ forward(const struct pass *p)
 	}
 }
 
-/* What is left of the sum without a row is what that row goes with. */
+/* Add the gradient of a row: g times the sum of all other rows. */
 static TARGET_CLONES void
 add_others(float *restrict dv, const float *restrict v, double x, double g,
 	   const float *restrict high, const float *restrict low, size_t k)

@@ -1,6 +1,7 @@
 /*
- * layer_layer_normalization - each last axis to mean 0 and variance 1, then
- * gamma and beta (Ba, Kiros, Hinton, Layer Normalization, 2016).
+ * layer_layer_normalization - bring each row of the last axis to mean 0 and
+ * variance 1, then apply gamma and beta (Ba, Kiros, Hinton, Layer
+ * Normalization, 2016).
  */
 #include "model/layer.h"
 
@@ -13,7 +14,8 @@ struct private {
 	float epsilon;
 	size_t width;
 	bool center, scale;
-	size_t beta;		/* which of the node's variables; gamma is 0 */
+	size_t beta;		/* index among the node's variables; that of
+				   gamma is 0 */
 };
 
 static int
@@ -31,7 +33,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	n->shape = n->in[0]->shape;
 	own->width = n->shape.dim[n->shape.rank - 1];
 	own->beta = own->scale ? 1 : 0;
-	/* Behind the normal values, 1 / deviation of each row. */
+	/* The normalized values, and behind them 1 / deviation of each row. */
 	n->scratch = node_size(n) + node_size(n) / own->width;
 
 	const struct shape last = { 1, { own->width } };
@@ -122,7 +124,10 @@ backward(const struct pass *p)
 				n);
 	if (!own->scale)
 		return;
-	/* The normal values are not needed any more. */
+	/*
+	 * The normalized values are not needed any more, so the products
+	 * overwrite them.
+	 */
 	kernel_multiply(p->scratch, p->out.gradient, size);
 	kernel_add_rows(p->dw[0], p->scratch, size / n, n);
 }

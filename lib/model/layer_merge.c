@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#define PIECE	1024	/* elements multiplied at a time: they stay near */
+#define PIECE	1024	/* elements multiplied at a time: they stay in the
+			   cache */
 
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
@@ -21,7 +22,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	return 0;
 }
 
-/* What input q is multiplied by in a sum of count. */
+/* Return the factor of input q in the sum. */
 static float
 factor(const struct node *n, size_t q)
 {
@@ -58,7 +59,10 @@ piece(size_t left)
 	return left < PIECE ? left : PIECE;
 }
 
-/* The product of n elements from at on, of all inputs but one. */
+/*
+ * Set y to the product of all inputs except number `but`, for n elements from
+ * at on.
+ */
 static void
 product(const struct pass *p, size_t but, size_t at, size_t n, float *y)
 {
@@ -96,7 +100,10 @@ multiply_backward(const struct pass *p)
 		}
 }
 
-/* Which input has the largest element i, or NaN; the first of several. */
+/*
+ * Return the input whose element i is the largest, or a NaN; the first of
+ * several.
+ */
 static size_t
 largest(const struct pass *p, size_t i)
 {

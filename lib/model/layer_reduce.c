@@ -1,11 +1,9 @@
-/*
- * layer_reduce - the sum, the mean or the largest along one axis.
- */
+/* layer_reduce - the sum, the mean or the maximum along one axis. */
 #include "model/layer.h"
 
 #include "tensor/target_clones.h"
 
-#define COLUMNS	64	/* added up at a time */
+#define COLUMNS	64	/* columns added up at a time */
 
 /* The input is outer x count x inner, the output outer x inner. */
 struct private {
@@ -55,7 +53,10 @@ build_mean(struct model *m, struct node *n, struct settings *s,
 	return 0;
 }
 
-/* Columns first to first + n - 1; a million floats add up to what they are. */
+/*
+ * Set the sums of n columns.  They are made in double precision: in floats a
+ * sum of a million terms would lose digits.
+ */
 static inline void
 add_columns(float *restrict y, const float *restrict x, size_t first,
 	    size_t n, struct private own)
@@ -89,7 +90,10 @@ hand_out(float *restrict dx, const float *restrict dy, size_t outer,
 				dx[k] += own.scale * dy[k];
 }
 
-/* The same along the last axis, where one loop more would be of one turn. */
+/*
+ * The same along the last axis: there inner is 1, and a loop over it would cost
+ * more than its work.
+ */
 static TARGET_CLONES void
 add_up_last(float *restrict y, const float *restrict x, size_t outer,
 	    struct private own)
@@ -131,9 +135,9 @@ backward(const struct pass *p)
 		*own);
 }
 
-/* ---- the largest ---- */
+/* ---- the maximum ---- */
 
-/* What is no number is not hidden by one. */
+/* Return the larger number, or NaN if one is NaN. */
 static inline float
 larger(float a, float b)
 {
@@ -154,7 +158,10 @@ find_largest(float *restrict y, const float *restrict x, size_t outer,
 	}
 }
 
-/* Several that tie share it, as in TensorFlow. */
+/*
+ * Give the gradient to the maximum; numbers that tie share it, as in
+ * TensorFlow.
+ */
 static TARGET_CLONES void
 share_out(float *restrict dx, const float *restrict x,
 	  const float *restrict y, const float *restrict dy, struct private own)

@@ -1,7 +1,7 @@
 /*
  * layer_scale - (x - shift) scale + offset with numbers that are given, not
- * trained: rescaling has one set of them, normalization one or as many as
- * the last axis is long.
+ * trained: `rescaling` has one set of numbers, `normalization` one set for each
+ * place of the last axis.
  */
 #include "model/layer.h"
 
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define EPSILON	1e-7f		/* Keras's: a deviation is at least that */
+#define EPSILON	1e-7f		/* as in Keras, a deviation is at least this */
 
 struct affine {
 	float shift, scale, offset;
@@ -62,7 +62,10 @@ has_negative(const float *list, size_t n)
 	return false;
 }
 
-/* The numbers of a setting, one for each of n; NULL: f says why. */
+/*
+ * Return the n numbers of a setting, which the caller frees; one number stands
+ * for all n.  Return NULL on failure.
+ */
 static float *
 read_numbers(const struct node *node, struct settings *s, const char *key,
 	     bool squared, size_t n, struct fail *f)
@@ -70,7 +73,7 @@ read_numbers(const struct node *node, struct settings *s, const char *key,
 	size_t count;
 	float *list = settings_floats(s, key, &count);
 
-	if (list && count == 1) {	/* for all of them */
+	if (list && count == 1) {
 		list = mem_resize(list, n, sizeof(*list));
 		for (size_t i = 1; i < n; i++)
 			list[i] = list[0];

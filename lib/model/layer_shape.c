@@ -1,6 +1,4 @@
-/*
- * layer_shape - the same floats under another shape: flatten, reshape.
- */
+/* layer_shape - the same floats with another shape: flatten, reshape. */
 #include "model/layer.h"
 
 static int

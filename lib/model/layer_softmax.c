@@ -15,7 +15,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	return 0;
 }
 
-/* The largest is taken off first, so that nothing overflows. */
+/* The largest number is subtracted first, so that nothing overflows. */
 static void
 softmax(const float *x, float *y, size_t n)
 {

@@ -1,6 +1,4 @@
-/*
- * layers - which layers there are: the table.
- */
+/* layers - the table of all layers. */
 #include "model/layer.h"
 
 #include <string.h>
