@@ -6,32 +6,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEVELS	64		/* of the tree */
+#define LEVELS	64		/* levels of the tree, at most */
 
-/* The gradient of a variable by some of the batches: of a table only of those
-   rows that they have, by where they stand among the step's. */
+/*
+ * The sum of a variable's gradients over some of the batches.  For a table it
+ * has only the rows that these batches look up; row[] says which of the step's
+ * rows they are.
+ */
 struct part {
 	float *sum;		/* rows x width */
 	uint32_t *row;		/* sorted */
 	size_t rows, sum_room, row_room;
 };
 
-/* A node of the tree, and what lies on its way to the root. */
+/* A node of the tree that is not added to its parent yet. */
 struct sum {
 	unsigned level;
-	struct part *part;	/* of each variable; NULL: not made yet */
+	struct part *part;	/* one for each variable; NULL: no memory yet */
 };
 
 struct accumulator {
 	const struct model *model;
 	const struct variable *variable;
 	size_t variables;
-	struct compute *compute;	/* of one batch */
+	struct compute *compute;	/* of the batch at hand */
 	struct batch batch;
-	struct part *row;	/* of each variable: where its rows are */
+	struct part *row;	/* for each variable, where the rows of the
+				   batch at hand are among the step's */
 	struct part merged;
-	struct sum sum[LEVELS];		/* those that are not added yet: a
-					   stack, the levels fall */
+	struct sum sum[LEVELS];		/* a stack of nodes that are not added
+					   yet; their levels fall */
 	size_t sums;
 	double loss;
 	uint64_t examples;
@@ -80,7 +84,7 @@ accumulator_free(struct accumulator *a)
 	free(a);
 }
 
-/* Room for so many rows; what was there need not be kept. */
+/* Make room for so many rows; the content may be lost. */
 static void
 make_room(struct part *p, size_t rows, size_t width)
 {
@@ -104,7 +108,10 @@ width_of(const struct accumulator *a, size_t v)
 
 /* ---- one batch ---- */
 
-/* The rows of a table that the batch has, among those of the step. */
+/*
+ * Find where the rows of the batch are among those of the step. Both lists are
+ * sorted.
+ */
 static void
 find_rows(struct accumulator *a, struct compute *step, size_t v)
 {
@@ -121,7 +128,10 @@ find_rows(struct accumulator *a, struct compute *step, size_t v)
 	}
 }
 
-/* Those of variables that are no tables are the same for all batches. */
+/*
+ * Copy the values that the batch needs from the step's.  Variables other than
+ * tables are the same for all batches, and are copied for the first one only.
+ */
 static void
 take_values(struct accumulator *a, struct compute *step, bool first)
 {
@@ -167,7 +177,10 @@ train(struct accumulator *a, struct compute *step,
 
 /* ---- the tree ---- */
 
-/* Of a table: rows that only one of both has stay as they are. */
+/*
+ * Add two gradients of a table.  A row that only one of them has stays as it
+ * is, to the bit.
+ */
 static void
 merge(struct part *to, const struct part *a, const struct part *b,
       size_t width)
@@ -208,7 +221,7 @@ add_part(struct accumulator *a, size_t v, struct part *to,
 	a->merged = old;
 }
 
-/* The gradient of the batch, where it lies. */
+/* Return the gradient of the batch at hand, in the memory of its compute. */
 static struct part
 leaf(struct accumulator *a, size_t v)
 {
@@ -238,7 +251,7 @@ copy_leaf(struct accumulator *a, struct sum *to)
 	}
 }
 
-/* The last sum goes to the one before it. */
+/* Add the last sum of the stack to the one before it. */
 static void
 add_last(struct accumulator *a)
 {
@@ -271,7 +284,10 @@ add_leaf(struct accumulator *a)
 	}
 }
 
-/* Each row of the step is one of some batch. */
+/*
+ * Copy the sums to the step's gradient.  They have all of its rows, since each
+ * was looked up by some batch.
+ */
 static void
 give_sums(struct accumulator *a, struct compute *step)
 {

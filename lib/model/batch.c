@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MORE	1.0625		/* times what a few examples let expect, */
-#define MOST	4e6		/* and no more items than that */
-#define SOME	1024		/* ids at a time */
+#define MORE	1.0625		/* times the average of the present examples, */
+#define MOST	4e6		/* but at most this many items */
+#define SOME	1024
 
-/* Does the feature keep offsets, having any number of values an example? */
+/*
+ * Return whether examples have any number of values, so that the feature keeps
+ * offsets.
+ */
 static bool
 runs(const struct feature *f)
 {
@@ -69,7 +72,7 @@ batch_release(struct batch *b)
 void
 batch_reset(struct batch *b)
 {
-	b->examples = 0;	/* offset[0] is 0 for good */
+	b->examples = 0;	/* offset[0] stays 0 */
 	for (size_t i = 0; i < b->datasets; i++)
 		b->each[i] = 0;
 	b->prepared = false;
@@ -77,7 +80,7 @@ batch_reset(struct batch *b)
 		b->feature[i].is_gathered = false;
 }
 
-/* Where examples i up to i + count are to go; returns their values. */
+/* Append the offsets of count examples; return the number of their values. */
 static size_t
 append_offsets(struct feature *to, size_t examples, const size_t *from,
 	       size_t count)
@@ -90,7 +93,10 @@ append_offsets(struct feature *to, size_t examples, const size_t *from,
 	return from[count] - from[0];
 }
 
-/* Put n ids that were gathered, from the first on, into places from at on. */
+/*
+ * Write n gathered ids of another feature, from its place first on, to places
+ * from at on.
+ */
 static void
 spread(struct feature *to, size_t at, const struct feature *from, size_t first,
        size_t n)
@@ -123,7 +129,7 @@ append(struct feature *to, size_t examples, const struct feature *from,
 		n = append_offsets(to, examples, from->offset + i, count);
 	}
 	if (n == 0)
-		return;		/* and perhaps there is no array */
+		return;		/* the arrays may be NULL */
 	if (to->input->kind == INPUT_FLOAT) {
 		memcpy(feature_values(to, at, n), from->value + first,
 		       n * sizeof(*to->value));
@@ -147,7 +153,7 @@ batch_append_run(struct batch *to, const struct batch *from, size_t i,
 		 size_t n)
 {
 	to->prepared = false;
-	if (to->examples == 0)	/* labels are read by all, or by none */
+	if (to->examples == 0)	/* either all examples have labels, or none */
 		to->label.input = from->label.input;
 	for (size_t k = 0; k < to->features; k++)
 		append(&to->feature[k], to->examples, &from->feature[k], i,
@@ -163,7 +169,7 @@ batch_append(struct batch *to, const struct batch *from, size_t i)
 	batch_append_run(to, from, i, 1);
 }
 
-/* Room in an array, if there is one. */
+/* Make room in an array, if there is one. */
 static void *
 expect_items(void *array, size_t n, size_t *room, size_t size)
 {
@@ -257,7 +263,7 @@ feature_id(const struct feature *f, size_t at)
 	return f->input->hashed ? hash_unmix(id) : id;
 }
 
-/* Behind n items, if there are any. */
+/* Move a pointer n items on, unless it is NULL. */
 #define PASS(p, n)	((p) ? (p) + (n) : NULL)
 
 struct feature
@@ -311,7 +317,7 @@ feature_ids(struct feature *f, size_t at, size_t n)
 	return f->id + at;
 }
 
-/* ---- what is beside, mostly the same everywhere ---- */
+/* ---- arrays that are left out while all items have the usual value ---- */
 
 #define ITEM	4	/* bytes of a weight, or half an id */
 
@@ -331,7 +337,10 @@ are_all(const char *item, size_t n, const void *usual)
 	return true;
 }
 
-/* Items from at on; NULL: the usual ones.  Returns what there is now. */
+/*
+ * Set n items from at on; NULL: to the usual value.  `there` is the array, or
+ * NULL while all items have the usual value; return the array as it is now.
+ */
 static void *
 add_beside(void *there, size_t *room, size_t at, const void *item, size_t n,
 	   const void *usual)

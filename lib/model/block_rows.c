@@ -68,7 +68,10 @@ block_rows_add(struct block_rows *b, const struct unique_ids *rows,
 	b->first[block + 1] = leaves;
 }
 
-/* From numbers in the order in which they were met. */
+/*
+ * Number the leaves of each block in the order of rows.  So far they have
+ * numbers in the order in which they were met.
+ */
 static void
 order_leaves(struct block_rows *b, size_t blocks)
 {
@@ -98,7 +101,10 @@ block_rows_end(struct block_rows *b, const struct unique_ids *rows,
 		b->start[i] = end;
 	}
 	b->start[rows->count] = end;
-	/* From the back, so that the end of each row becomes its start. */
+	/*
+	 * start[i] is the end of row i here.  Each leaf, from the last to the
+	 * first, moves it down by one, so it becomes the start.
+	 */
 	for (size_t k = blocks; k > 0; k--)
 		for (; leaf > b->first[k - 1]; leaf--)
 			b->by_row[--b->start[b->row[leaf - 1]]] =

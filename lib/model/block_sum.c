@@ -6,14 +6,15 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define LEVELS	7	/* of a tree of BLOCKS */
+#define LEVELS	7	/* levels of a tree of BLOCKS */
 
 struct block_sum {
 	struct crew *crew;
 	size_t blocks, floats, room;
-	float **spare;			/* arrays that nobody uses */
+	float **spare;			/* arrays that are free */
 	size_t spares, spare_room;
-	float *node[LEVELS][BLOCKS];	/* those that wait; NULL */
+	float *node[LEVELS][BLOCKS];	/* sums that wait for their other half;
+					   or NULL */
 };
 
 struct block_sum *
@@ -30,7 +31,10 @@ give_back(struct block_sum *s, float *array)
 	s->spare[s->spares++] = array;
 }
 
-/* Of a batch that came to its end only the sum of all is left. */
+/*
+ * Take back all arrays.  After a batch that was added up to the end it is only
+ * the sum.
+ */
 static void
 take_back(struct block_sum *s)
 {
@@ -96,14 +100,20 @@ top_level(const struct block_sum *s)
 	return level;
 }
 
-/* Has it a node beside it?  What is beyond the last block has not. */
+/*
+ * Return whether a node has no other half: that one would be behind the last
+ * block.
+ */
 static bool
 is_alone(const struct block_sum *s, size_t level, size_t number)
 {
 	return (number ^ 1) << level >= s->blocks;
 }
 
-/* It waits for its other half, unless that does: then that one is returned. */
+/*
+ * Return the other half of a node, if it is waiting; else leave `mine` to wait
+ * for it and return NULL.
+ */
 static float *
 meet(struct block_sum *s, size_t level, size_t number, float *mine)
 {
@@ -118,7 +128,10 @@ meet(struct block_sum *s, size_t level, size_t number, float *mine)
 	return other;
 }
 
-/* Of two halves whoever comes last adds, and goes on with the sum. */
+/*
+ * The member that brings the second of two halves adds them, and carries the
+ * sum to the next level.
+ */
 void
 block_sum_add(struct block_sum *s, size_t block, float *gradient)
 {

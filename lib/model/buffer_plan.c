@@ -5,7 +5,10 @@
 
 #include <stdlib.h>
 
-/* How often the numbers of each node are looked at. */
+/*
+ * Return how many times the numbers of each node are read: by layers, step
+ * lines, the loss, the prediction and metrics.  The caller frees it.
+ */
 static size_t *
 count_uses(const struct model *m)
 {
@@ -44,7 +47,11 @@ can_be_in_place(const struct node *n, const size_t *uses)
 		uses[in->index] == 1;
 }
 
-/* Inputs of a concat that lie in it, one behind the other in an example. */
+/*
+ * Place inputs of a concat in its memory, one behind the other within an
+ * example: those that only the concat reads and whose layer can write with a
+ * stride.
+ */
 static void
 take_in(const struct node *concat, const size_t *uses)
 {

@@ -18,74 +18,87 @@
 #include <string.h>
 
 /*
- * What flows through the nodes, and back, at a time: so many floats stay in a
- * processor's cache; but where the weights of all layers do not, which are
- * looked at each time, too, it is only to need no more memory.
+ * The number of floats that flow through the nodes, forward and back, for the
+ * examples that are computed together.  CACHED floats stay in a processor's
+ * cache.  Where the weights of all layers do not fit there, and are read from
+ * memory for each part of the batch anyway, parts are larger, and ALL only
+ * bounds the memory.
  */
 #define CACHED		((size_t)1 << 19)
 #define ALL		((size_t)1 << 25)
-#define LEAST		256	/* examples: matrix products want as many */
+#define LEAST		256	/* examples of a part, at least: smaller matrix
+				   products are slow */
 
 /*
- * Examples of a block.  Its gradient is added to those of others: with 64
- * examples each that takes an eighth as long as computing them, and the large
- * blocks of a large batch are still enough for as many threads.  Examples that
- * are computed in no time, as those of a linear model, go together in a block
- * that is worth a thread's while.
+ * Examples of a block.  Adding its gradient to those of other blocks takes an
+ * eighth as long as computing it, with 64 examples each, so blocks are larger;
+ * and the large blocks of a large batch are still enough for as many threads.
+ * Examples that need little work each, as in a linear model, form blocks that
+ * are large enough for a thread.
  */
 #define BLOCK		128
 #define LARGE_BLOCK	256
 #define LARGE_BATCH	4096
-#define LEAST_WORK	((size_t)1 << 18)	/* of a block: count_work() */
-#define MOST_WORK	((size_t)1 << 22)	/* of one with barriers */
-#define RAGGED		16	/* ids of an example, as far as is known */
+#define LEAST_WORK	((size_t)1 << 18)	/* work of a block, at least, in
+						   numbers: see count_work() */
+#define MOST_WORK	((size_t)1 << 22)	/* the same of an example, at
+						   most, for blocks with
+						   barriers */
+#define RAGGED		16	/* ids of a ragged example, as a guess */
 
 /*
- * Places that a row may have in a batch for its gradient to be added up in
- * floats.  Of more, what comes next is so small beside the sum so far that its
- * last digits are lost: they go by parts of so many examples.
+ * A row may have FEW places in a batch for its gradient to be added up in
+ * floats.  Beyond that a new term is so small beside the sum that its last
+ * digits are lost, so the gradient is added up in parts of PART examples, and
+ * then the parts.
  */
 #define FEW		8192
 #define PART		((size_t)512)
-#define TABLE_INS	2	/* inputs of a layer with a table, at most */
+#define TABLE_INS	2	/* inputs of a layer that has a table, at
+				   most */
 
 /* The rows of one variable that a batch needs, and their gradient. */
 struct weights {
 	float *value;			/* rows x width */
-	struct send_buffer *gradient;	/* the same: a gradient is sent as it
-					   lies, and may outlive us */
+	struct send_buffer *gradient;	/* rows x width; it is sent from this
+					   memory, perhaps after this step */
 	size_t rows, width, room;
-	float largest;			/* of the gradient when it was checked,
-					   without its sign */
-	bool crowded;			/* some row has more than a few places
-					   in the batch: then here is */
-	float *part;			/* what a part of the examples adds to
-					   each leaf; zeros between */
+	float largest;			/* largest absolute value of the
+					   gradient when it was checked */
+	bool crowded;			/* some row has more than FEW places in
+					   the batch */
+	float *part;			/* if crowded: what a part of the
+					   examples adds to each leaf; zeros
+					   between parts */
 	size_t part_room;
-	float *leaf;			/* of a table: the gradients of blocks,
-					   as block_rows numbers them */
+	float *leaf;			/* a table's: the gradients of the
+					   blocks, numbered as in block_rows */
 	size_t leaf_room;
-	size_t dense;			/* of no table: where it begins in that
-					   of a block, */
-	bool is_set;			/* which a layer sets */
-	const struct group *by;	/* the inputs that say which rows of a table;
-				   NULL: all */
+	size_t dense;			/* another variable's: where its
+					   gradient begins in that of a block */
+	bool is_set;			/* a layer sets that gradient, so it
+					   need not be zeroed */
+	const struct group *by;	/* a table's: the inputs that look it up; NULL:
+				   not a table */
 };
 
-/* Some examples of a batch that are at hand, of one member of a crew. */
+/* The examples of a batch that one member of a crew is computing. */
 struct lane {
 	struct pass *pass;		/* one for each node */
-	struct flow *flow;		/* what their .in points into */
-	struct feature *feature;	/* the batch's, from the first on */
-	size_t first, examples;		/* at hand, of the batch */
-	float *value, *gradient;	/* all nodes' numbers, end to end */
+	struct flow *flow;		/* memory that .in of each pass points
+					   into */
+	struct feature *feature;	/* the batch's features, from the first
+					   example on */
+	size_t first, examples;		/* these examples of the batch */
+	float *value, *gradient;	/* the numbers of all nodes, end to
+					   end */
 	size_t value_room, gradient_room;
-	float *dense;			/* the gradient of the block at hand,
-					   if there are several; */
-	bool fresh;			/* nothing is in it yet */
+	float *dense;			/* the gradient of the block at hand;
+					   NULL: there is one block */
+	bool fresh;			/* dense has no gradient yet */
 };
 
-/* What one of several blocks came to. */
+/* The results of one of several blocks. */
 struct block {
 	double loss;
 	struct metric_state *state;	/* one for each metric */
@@ -95,48 +108,54 @@ struct compute {
 	const struct model *model;
 	const struct externals *externals;
 	const struct batch *batch;
-	size_t values, gradients;	/* floats that an example needs, */
-	size_t some;			/* and examples that go together */
-	size_t *before;			/* of each group's features: how many
-					   ids of the group come before its,
-					   see group->first */
-	struct crew *crew;		/* borrowed; NULL: nobody else */
-	struct lane *lane;		/* of each member */
+	size_t values, gradients;	/* floats of an example */
+	size_t some;			/* examples computed together */
+	size_t *before;			/* for each feature of each group, the
+					   number of ids of the group before its
+					   own; see group->first */
+	struct crew *crew;		/* borrowed; NULL: one thread */
+	struct lane *lane;		/* one for each member */
 	size_t lanes;
-	struct fail failure;		/* an external layer's, if it has a
-					   kind */
+	struct fail failure;		/* of an external layer or a program, if
+					   it has a kind */
 	struct sorter sorter;
 	struct weights *weights;	/* one for each variable */
-	size_t dense;			/* floats of all that is no table */
-	struct gradient *clip;		/* the same, as clip_gradients wants */
-	uint64_t begun;			/* so often */
-	bool training;			/* of the last forward pass, */
-	double loss;			/* as is this */
-	uint32_t *places;		/* of each row of a table */
+	size_t dense;			/* floats of all variables but tables */
+	struct gradient *clip;		/* one for each variable, for
+					   clip_gradients() */
+	uint64_t begun;			/* number of compute_begin()s */
+	bool training;			/* of the last forward pass */
+	double loss;			/* of the last forward pass */
+	uint32_t *places;		/* a count for each row of a table */
 	size_t places_room;
-	float *label, *weight;		/* examples; NULL: all count 1 */
+	float *label, *weight;		/* of each example; weight NULL: all
+					   count 1 */
 	size_t label_room, weight_room;
-	struct step_program **program;	/* of each step line; the one at */
-	size_t line;			/* hand has the loss, if there is one */
-	float **value_at, **gradient_at;	/* of each variable, for it */
+	struct step_program **program;	/* one for each step line */
+	size_t line;			/* the step line at hand */
+	float **value_at, **gradient_at;	/* of each variable, for the
+						   program */
 	uint64_t step, wants;
 	const char *args;
-	bool asked;			/* the program, whose answer is not
-					   taken */
-	uint64_t counted;		/* examples, of the last pass */
-	/* Of a batch in several blocks: */
+	bool asked;			/* the program was asked, and its answer
+					   not taken yet */
+	uint64_t counted;		/* examples of the last pass */
+	/* For a batch in several blocks: */
 	struct block_sum *sum;
-	struct block *block;		/* BLOCKS, when there were some */
-	struct lane *slice;		/* of each block, if some layer is a
-					   barrier: what it has of */
-	struct lane *whole;		/* this, which has the whole batch */
-	size_t from, to;		/* these nodes are at hand */
-	size_t blocks, next;		/* the next one that nobody has */
+	struct block *block;		/* BLOCKS of them, once there were
+					   several */
+	struct lane *slice;		/* if some layer is a barrier: the lane
+					   of each block, a slice of `whole` */
+	struct lane *whole;		/* the lane of the whole batch */
+	size_t from, to;		/* the nodes from ..  to - 1 are at
+					   hand */
+	size_t blocks, next;		/* next: the first block that no member
+					   has taken */
 	uint64_t seed;
-	bool measured;			/* metrics are wanted */
+	bool measured;			/* predictions are added to metrics */
 };
 
-/* Which inputs a table is looked up by. */
+/* Set weights.by of each table. */
 static void
 find_tables(struct compute *c)
 {
@@ -147,7 +166,10 @@ find_tables(struct compute *c)
 			c->weights[m->group[i].variable[k]].by = &m->group[i];
 }
 
-/* What an example needs, and how many go together. */
+/*
+ * Set the number of floats of an example, and of examples that are computed
+ * together.
+ */
 static void
 count_floats(struct compute *c)
 {
@@ -173,14 +195,17 @@ count_floats(struct compute *c)
 	c->some = whole ? SIZE_MAX : room > LEAST ? room : LEAST;
 }
 
-/* It has them alone: none is one of several layers'. */
+/*
+ * Return whether the layer sets the gradient of its weights.  It can, since no
+ * other layer has the same weights: only tables are shared.
+ */
 static bool
 sets_weights(const struct node *n)
 {
 	return n->layer && n->layer->sets_weights && !node_ids(n->in[0]);
 }
 
-/* Where the gradients of a block lie in one array. */
+/* Set where the gradient of each variable lies in the array of a block. */
 static void
 find_dense(struct compute *c)
 {
@@ -323,7 +348,7 @@ compute_free(struct compute *c)
 	free(c);
 }
 
-/* Room for n floats; what was there need not be kept. */
+/* Make room for n floats; the content may be lost. */
 static void
 make_room(float **p, size_t *room, size_t n)
 {
@@ -334,7 +359,10 @@ make_room(float **p, size_t *room, size_t n)
 	*room = n;
 }
 
-/* All of them behind each other; how many there are. */
+/*
+ * Put the ids of all inputs of a group one behind the other; return their
+ * number.
+ */
 static size_t
 join(struct batch *b, const struct group *g, struct sorter *sorter)
 {
@@ -352,7 +380,10 @@ join(struct batch *b, const struct group *g, struct sorter *sorter)
 	return at;
 }
 
-/* One that came gathered serves as it is. */
+/*
+ * Gather the ids of a group. A single input that came gathered is used as it
+ * is.
+ */
 static void
 prepare(struct unique_ids *to, struct batch *b, const struct group *g,
 	struct sorter *sorter)
@@ -386,14 +417,20 @@ compute_prepare(const struct model *m, struct batch *b, struct sorter *sorter)
 
 /* ---- blocks ---- */
 
-/* Task, or example, number i of so many begins here. */
+/*
+ * Return where part i begins when all things are cut into so many blocks of
+ * equal size, up to one.
+ */
 static size_t
 block_begin(size_t all, size_t blocks, size_t i)
 {
 	return all / blocks * i + all % blocks * i / blocks;
 }
 
-/* Numbers that an example has to do with, about; of ragged ids it has some. */
+/*
+ * Return about how many numbers are computed for an example.  A ragged input
+ * counts as RAGGED ids.
+ */
 static size_t
 count_work(const struct model *m)
 {
@@ -433,7 +470,10 @@ has_barrier(const struct model *m)
 	return false;
 }
 
-/* Between barriers all blocks have their gradients at once. */
+/*
+ * Return whether a batch is to be one block.  With barriers all blocks have
+ * their gradients in memory at the same time, so large models are not cut.
+ */
 static bool
 is_whole(const struct model *m, size_t work)
 {
@@ -519,14 +559,14 @@ compute_prepare_blocks(const struct model *m, struct batch *b)
 	b->blocks = blocks;
 }
 
-/* The rows that the batch needs of a variable; NULL: all. */
+/* Return the rows of a variable that the batch needs; NULL: all. */
 static const struct unique_ids *
 rows_of(const struct compute *c, const struct weights *w)
 {
 	return w->by ? rows_of_group(c->batch, c->model, w->by) : NULL;
 }
 
-/* Is it of the step line at hand? */
+/* Return whether the step line at hand is among these lines. */
 static bool
 is_of_line(const struct compute *c, uint64_t lines)
 {
@@ -549,7 +589,7 @@ compute_trains(const struct compute *c, size_t v)
 	return !variable->unused && is_of_line(c, variable->trained_by);
 }
 
-/* That of the step at hand, if a program computes it; or NULL. */
+/* Return the program that computes the step at hand, or NULL. */
 static struct step_program *
 program_of(const struct compute *c)
 {
@@ -600,7 +640,7 @@ make_weights(struct compute *c)
 	}
 }
 
-/* Has one of these rows more than a few places? */
+/* Return whether one of these rows has more than FEW places. */
 static bool
 is_crowded(struct compute *c, const struct unique_ids *rows, size_t places)
 {
@@ -618,7 +658,7 @@ is_crowded(struct compute *c, const struct unique_ids *rows, size_t places)
 	return false;
 }
 
-/* Of one data set, that is. */
+/* Return the number of examples of the largest data set. */
 static size_t
 most_examples(const struct batch *b)
 {
@@ -629,7 +669,10 @@ most_examples(const struct batch *b)
 	return most;
 }
 
-/* Of a batch that is not large no row has many. */
+/*
+ * Find the tables with crowded rows.  In a batch of at most FEW examples no row
+ * is taken for crowded.
+ */
 static void
 find_crowds(struct compute *c)
 {
@@ -649,7 +692,7 @@ find_crowds(struct compute *c)
 	}
 }
 
-/* What comes out of those that have room of their own, and inputs. */
+/* Set where a node's numbers lie if it is an input or has memory of its own. */
 static void
 place(const struct compute *c, const struct lane *l, struct pass *p,
       float **value, float **gradient)
@@ -681,7 +724,10 @@ place(const struct compute *c, const struct lane *l, struct pass *p,
 	*value += examples * n->scratch;
 }
 
-/* Where the ids at hand of this input stand among all of its group. */
+/*
+ * Return where the ids of the examples at hand, of this layer's input, begin
+ * among the ids of its group.
+ */
 static size_t
 places_at(const struct compute *c, const struct lane *l,
 	  const struct weights *w, const struct node *n)
@@ -692,7 +738,7 @@ places_at(const struct compute *c, const struct lane *l,
 		l->first * input_width(x->input);
 }
 
-/* The blocks' rows of a table. */
+/* Return the rows of a table that each block needs. */
 static struct block_rows *
 block_rows_of(const struct compute *c, const struct weights *w)
 {
@@ -713,7 +759,10 @@ wire_table(const struct compute *c, const struct lane *l, struct pass *p,
 	p->dw[k] = w->leaf;
 }
 
-/* The others' numbers are in those; so are their gradients. */
+/*
+ * Set the inputs and variables of a node; and where its numbers lie if they are
+ * in another node's memory.
+ */
 static void
 wire(const struct compute *c, const struct lane *l, struct pass *p)
 {
@@ -753,7 +802,9 @@ read_labels(struct compute *c)
 			      label->value[i] : (float)feature_id(label, i);
 }
 
-/* A weight of the example, times one of its class. */
+/*
+ * The weight of an example is its sample weight times the weight of its class.
+ */
 static void
 read_weights(struct compute *c)
 {
@@ -828,7 +879,7 @@ compute_gradient_hold(const struct compute *c, size_t v)
 	return &c->weights[v].gradient->hold;
 }
 
-/* n examples of the batch, from the first on, are at hand. */
+/* Take n examples of the batch, from the first on. */
 static void
 take_some(const struct compute *c, struct lane *l, size_t first, size_t n)
 {
@@ -850,7 +901,7 @@ take_some(const struct compute *c, struct lane *l, size_t first, size_t n)
 		wire(c, l, &l->pass[i]);
 }
 
-/* Keras's penalties: l1 sum |w| + l2 sum w^2, of the rows at hand. */
+/* Return Keras's penalty, l1 sum |w| + l2 sum w^2, of the rows at hand. */
 static double
 penalty(const struct variable *v, const struct weights *w)
 {
@@ -863,21 +914,24 @@ penalty(const struct variable *v, const struct weights *w)
 	return (double)v->l1 * l1 + (double)v->l2 * l2;
 }
 
-/* Which rows of a table a batch has is chance: no matter for a score. */
+/*
+ * Which rows of a table a batch has is chance, so a score has no penalties for
+ * tables.
+ */
 static bool
 is_penalized(const struct compute *c, const struct variable *v)
 {
 	return (v->l1 > 0 || v->l2 > 0) && (c->training || !v->table);
 }
 
-/* Of the examples at hand; NULL: all count 1. */
+/* Return the weights of the examples at hand; NULL: all count 1. */
 static const float *
 weights_at(const struct compute *c, const struct lane *l)
 {
 	return c->weight ? c->weight + l->first : NULL;
 }
 
-/* Nodes first to end - 1. */
+/* Compute the nodes first to end - 1. */
 static void
 forward_nodes(const struct compute *c, struct lane *l, uint64_t seed,
 	      size_t first, size_t end)
@@ -900,7 +954,7 @@ forward(const struct compute *c, struct lane *l, uint64_t seed)
 	forward_nodes(c, l, seed, 0, c->model->nodes);
 }
 
-/* Of the examples at hand; 0: there is none. */
+/* Return the loss of the examples at hand; 0 if there is none. */
 static double
 loss_at(const struct compute *c, const struct lane *l)
 {
@@ -920,7 +974,7 @@ compute_asks(const struct compute *c)
 				 !model_reads(c->model, c->line));
 }
 
-/* What a model's line has a program compute, of all examples. */
+/* Ask the program of the step line to compute all examples. */
 static void
 ask_program(struct compute *c, enum step_op op, uint64_t seed)
 {
@@ -957,14 +1011,14 @@ take_program(struct compute *c)
 	c->counted = step_program_examples(program);
 }
 
-/* Is there a loss of what is at hand, for penalties to be added to? */
+/* Return whether there is a loss for penalties to be added to. */
 static bool
 has_loss(const struct compute *c)
 {
 	return program_of(c) || c->batch->label.input;
 }
 
-/* Of all examples. */
+/* Return the penalties times the number of examples. */
 static double
 penalties(const struct compute *c)
 {
@@ -977,7 +1031,7 @@ penalties(const struct compute *c)
 	return (double)c->counted * sum;
 }
 
-/* No pass has been made of the batch yet. */
+/* Begin a pass over the batch: reset its results. */
 static void
 begin_pass(struct compute *c, bool training)
 {
@@ -1054,7 +1108,7 @@ compute_set_loss(struct compute *c, double loss, uint64_t examples)
 	c->counted = examples;
 }
 
-/* What was predicted of the examples at hand. */
+/* Add the predictions for the examples at hand to the metrics. */
 static void
 add_metrics(const struct compute *c, const struct lane *l,
 	    struct metric_state *state)
@@ -1100,7 +1154,7 @@ add_penalty(const struct variable *v, const struct weights *w, float examples)
 	}
 }
 
-/* Is this the first to come to the gradients of that node? */
+/* Return whether this is the first use of a node's gradient, and record it. */
 static bool
 begin_gradient(struct lane *l, const struct node *n)
 {
@@ -1111,7 +1165,7 @@ begin_gradient(struct lane *l, const struct node *n)
 	return first;
 }
 
-/* Zeros to add to, unless somebody has come to it before. */
+/* Zero the gradient of a node to be added to, unless it was used already. */
 static void
 zero_gradient(struct lane *l, const struct node *n)
 {
@@ -1123,7 +1177,7 @@ zero_gradient(struct lane *l, const struct node *n)
 		       sizeof(float));
 }
 
-/* Of a flow, from an example on. */
+/* Return a flow from an example on. */
 static struct flow
 flow_from(struct flow flow, const struct feature *feature, size_t at)
 {
@@ -1136,7 +1190,10 @@ flow_from(struct flow flow, const struct feature *feature, size_t at)
 	return flow;
 }
 
-/* What stands in the parts of some rows goes to these. */
+/*
+ * Move what w->part has for some rows to these rows, and zero it.  A row may
+ * come more than once.
+ */
 static void
 add_parts(float *restrict to, float *restrict part, size_t width,
 	  const uint32_t *row, size_t ids)
@@ -1148,7 +1205,9 @@ add_parts(float *restrict to, float *restrict part, size_t width,
 		}
 }
 
-/* Some examples of a layer that has a table. */
+/*
+ * Compute the gradient of n examples, from at on, of a layer that has a table.
+ */
 static void
 backward_part(const struct pass *p, struct weights *w, size_t at, size_t n)
 {
@@ -1175,8 +1234,10 @@ backward_part(const struct pass *p, struct weights *w, size_t at, size_t n)
 		  last.first + last.count - first.first);
 }
 
-/* A table's gradient in parts, so that a row that most examples have comes to
-   what they add up to. */
+/*
+ * Compute a table's gradient in parts, so that the sum for a row that most
+ * examples have is exact enough; see FEW.
+ */
 static void
 backward_by_parts(const struct compute *c, const struct pass *p)
 {
@@ -1194,7 +1255,7 @@ pass_backward(const struct compute *c, struct lane *l, const struct pass *p)
 {
 	const struct node *n = p->node;
 
-	zero_gradient(l, n);	/* if nobody looks at it */
+	zero_gradient(l, n);	/* if no other node reads it */
 	for (size_t k = 0; k < n->ins; k++)
 		if (p->in[k].gradient && n->layer->sets_fresh)
 			p->in[k].fresh = begin_gradient(l, n->in[k]);
@@ -1207,7 +1268,10 @@ pass_backward(const struct compute *c, struct lane *l, const struct pass *p)
 		n->layer->backward(p);
 }
 
-/* The slopes of the loss by what it is of. */
+/*
+ * Set the gradient of the loss with respect to the node that it is computed
+ * from.
+ */
 static void
 begin_backward(const struct compute *c, struct lane *l)
 {
@@ -1222,7 +1286,7 @@ begin_backward(const struct compute *c, struct lane *l)
 		    weights_at(c, l), l->examples);
 }
 
-/* ... as a program has answered them. */
+/* Set the gradients that a program has answered. */
 static void
 take_gradients(const struct compute *c, struct lane *l)
 {
@@ -1234,7 +1298,7 @@ take_gradients(const struct compute *c, struct lane *l)
 	step_program_add(program_of(c), l->pass);
 }
 
-/* Nodes end - 1 back to first. */
+/* Compute the gradients of the nodes end - 1 back to first. */
 static void
 backward_nodes(const struct compute *c, struct lane *l, size_t first,
 	       size_t end)
@@ -1268,9 +1332,9 @@ backward(const struct compute *c, struct lane *l)
 	backward_nodes(c, l, 0, c->model->nodes);
 }
 
-/* ---- a batch is trained with ---- */
+/* ---- training ---- */
 
-/* These examples, a few at a time; returns their loss. */
+/* Train with these examples, a part at a time; return the sum of their loss. */
 static double
 train(struct compute *c, struct lane *l, size_t first, size_t examples,
       struct metric_state *state)
@@ -1363,7 +1427,7 @@ compute_train_take(struct compute *c, struct metric_state *state)
 	end_train(c);
 }
 
-/* ---- ... in blocks ---- */
+/* ---- training in blocks ---- */
 
 static void
 begin_blocks(struct compute *c)
@@ -1391,7 +1455,7 @@ begin_blocks(struct compute *c)
 	c->next = 0;
 }
 
-/* What the block adds to its rows of tables begins with zeros, */
+/* Zero the gradients of a block's rows of tables, to be added to. */
 static void
 zero_leaves(const struct compute *c, size_t block)
 {
@@ -1407,7 +1471,9 @@ zero_leaves(const struct compute *c, size_t block)
 	}
 }
 
-/* ... and so does all else that no layer will set. */
+/*
+ * Zero a block's gradients of other variables, except those that a layer sets.
+ */
 static void
 zero_dense(const struct compute *c, const struct lane *l)
 {
@@ -1442,9 +1508,12 @@ train_blocks(void *self, size_t member)
 	}
 }
 
-/* ---- ... that meet at barriers ---- */
+/* ---- training in blocks that wait for each other at barriers ---- */
 
-/* The numbers of node n that the examples at hand have. */
+/*
+ * Set where the numbers of node n lie for the examples at hand: within those of
+ * the whole batch.
+ */
 static void
 place_slice(const struct compute *c, struct lane *l, const struct node *n)
 {
@@ -1513,7 +1582,10 @@ forward_slices(void *self, size_t member)
 	}
 }
 
-/* In front of a barrier all that it adds to has begun. */
+/*
+ * Compute the gradients of the nodes between two barriers.  The barrier in
+ * front adds to gradients of all blocks, so these are zeroed here, in parallel.
+ */
 static void
 backward_slices(void *self, size_t member)
 {
@@ -1561,7 +1633,7 @@ take_slices(struct compute *c)
 			lane_begin(c, &c->slice[i]);
 		c->slice[i].dense = block_sum_room(c->sum);
 	}
-	/* What a barrier has of a gradient is the first block's. */
+	/* A barrier's own gradients are added to those of the first block. */
 	c->whole->dense = c->slice->dense;
 	take_some(c, c->whole, 0, c->batch->examples);
 	run_slices(c, begin_slices, 0, 0);
@@ -1595,11 +1667,12 @@ train_slices(struct compute *c)
 	run_slices(c, backward_slices, 0, to);
 }
 
-/* ---- ... and are added up ---- */
+/* ---- the sum of the blocks ---- */
 
-#define TASKS	64	/* ranges of rows, for the members to take */
+#define TASKS	64	/* ranges of rows of a variable, for the members to
+			   take */
 
-/* Some rows of a table. */
+/* Add up the leaves of the rows first to end - 1 of a table. */
 static void
 add_leaves(const struct weights *w, const struct block_rows *rows,
 	   size_t first, size_t end, float *room)
@@ -1645,7 +1718,10 @@ add_rows(void *self, size_t member)
 	free(room);
 }
 
-/* Pairs of blocks, of pairs, and so on: the first one is all in the end. */
+/*
+ * Add up the losses and metrics in pairs of blocks, pairs of pairs, and so on:
+ * the first block has the sum of all in the end.
+ */
 static void
 add_blocks(struct compute *c, struct metric_state *state)
 {
@@ -1756,7 +1832,7 @@ compute_check(struct compute *c, struct fail *f)
 	return 0;
 }
 
-/* Clipped ones have become smaller, if anything. */
+/* Clipping only makes numbers smaller, so the maximum before it is a bound. */
 bool
 compute_beyond(const struct compute *c, size_t variable, float most)
 {

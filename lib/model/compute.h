@@ -12,9 +12,9 @@
  *	for each variable v:
  *		compute_gradient(c, v)		push these
  *
- * Gradients are sums over the examples of the batch, those of the
- * regularizers times the number of examples, so that pieces add up and
- * whoever applies them divides once.
+ * A gradient is a sum over the examples of the batch; that of a regularizer is
+ * multiplied by the number of examples.  So gradients of parts of a batch can
+ * be added, and the server divides once, when it applies them.
  */
 #ifndef PS_COMPUTE_H
 #define PS_COMPUTE_H
@@ -31,54 +31,68 @@
 struct compute;
 
 /*
- * Both are borrowed.  Without externals, which are NULL then, the model has no
- * layers that need them.
+ * Return a new compute for a model; both arguments are borrowed, and the caller
+ * frees the compute.  externals may be NULL for a model that has no external
+ * layers or steps.
  */
 struct compute *compute_new(const struct model *, const struct externals *);
 void compute_free(struct compute *);
 
 /*
- * From now on batches are trained with by the members of this crew, which is
- * borrowed: in blocks, which the size of a batch and the model alone decide,
- * and whose gradients, losses and metrics are added in a tree over their
- * numbers.  So what it comes to does not depend on how many members there are.
- * At a layer that is a barrier the blocks meet.  A model with another layer
- * that needs the whole batch, or with a program of its own, has one block.
+ * Let the members of this crew, which is borrowed, share the training of each
+ * batch from now on.  A batch is cut into blocks, as its size and the model
+ * alone decide, and the blocks' gradients, losses and metrics are added in a
+ * tree over the blocks' numbers.  So results do not depend on the number of
+ * members.  At a layer that is a barrier all blocks wait for each other.  A
+ * model with another layer that needs the whole batch, or with a program of its
+ * own, has one block.  compute_blocks() returns the number of blocks for so
+ * many examples, from 1 to BLOCKS.
  */
 void compute_share(struct compute *, struct crew *);
 size_t compute_blocks(const struct model *, size_t examples);
 
 /*
- * Find which rows of tables a batch needs, unless that is known: it is most of
- * what can be done of a step before its turn.
+ * Find the rows of tables that a batch needs, unless that is done already: most
+ * of the work of a step that can be done before its turn.
  */
 void compute_prepare(const struct model *, struct batch *, struct sorter *);
-/* ... and which its blocks have, if it is prepared and will be trained with. */
+/*
+ * Find also which rows each of its blocks needs, if the batch is prepared and
+ * is to be trained with.
+ */
 void compute_prepare_blocks(const struct model *, struct batch *);
 
 /*
- * Which of the model's step lines the step is of: before it begins.  Only the
- * layers and variables of that line are computed with.  Of models without step
- * lines, and by default, it is 0.
+ * Choose the step line of the steps from the next compute_begin() on.  Only the
+ * layers and variables of that line take part.  The default is 0, as in a model
+ * without step lines.
  */
 void compute_choose(struct compute *, size_t line);
 size_t compute_line(const struct compute *);
-/* Is variable v pulled for it, and is it pushed to? */
+/*
+ * Return whether the chosen line pulls variable v, and whether it pushes to v.
+ */
 bool compute_uses(const struct compute *, size_t v);
 bool compute_trains(const struct compute *, size_t v);
 
-/* The batch is prepared, and borrowed until the next begin. */
+/*
+ * Begin a step with a batch, which is prepared if need be, and borrowed until
+ * the next begin.
+ */
 void compute_begin(struct compute *, struct batch *);
 
-/* How often it has begun: while that stays the same, so do the rows. */
+/*
+ * Return how many times a step was begun: while the number stays the same, so
+ * do the rows.
+ */
 uint64_t compute_begun(const struct compute *);
 
 /*
- * The rows of variable v that the batch needs.  Of a table: count ids, sorted,
- * each once, duplicates of the batch gathered into one; of a hashed table its
- * keys (see tensor/table).  Of any other
- * variable: ids is NULL and count is all of its rows.  Of one that is not used
- * count is 0.
+ * Return the rows of variable v that the batch needs.  For a table: count ids,
+ * sorted, each once; for a hashed table its keys (see tensor/table.h).  For any
+ * other variable ids is NULL and count is the number of all its rows.  If the
+ * step does not use the variable, count is 0.  The ids are good until the next
+ * begin.
  */
 struct compute_rows {
 	const uint64_t *ids;
@@ -90,99 +104,119 @@ float *compute_value(struct compute *, size_t v);	/* count x width */
 float *compute_gradient(struct compute *, size_t v);	/* the same */
 
 /*
- * What a gradient lies in.  While others refer to it, it is not written: the
- * next begin takes fresh memory.
+ * Return the reference count of the memory that a gradient lies in.  While
+ * others refer to that memory it is not written: the next begin takes other
+ * memory.
  */
 struct refcount *compute_gradient_hold(const struct compute *, size_t v);
 
 /*
- * The loss and the gradients; dropout is drawn from seed.  What is predicted
- * on the way is added to one state for each metric, unless that is NULL.
- * Of large batches some examples at a time are computed, which stay in the
- * processor's cache from one layer to the next and back.
+ * Compute the loss and the gradients; dropout is drawn from seed.  Predictions
+ * on the way are added to one metric state for each metric, unless state is
+ * NULL.  Of a large batch a part is computed at a time, small enough to stay in
+ * the processor's cache from one layer to the next and back.  A failure is
+ * reported by compute_check().
  */
 void compute_train(struct compute *, uint64_t seed, struct metric_state *);
 
 /*
- * The same in two halves, for steps of which a program computes most: it is
- * asked, and its answer is taken when it is there, or waited for.  In between
- * the compute and its batch belong to that.  Is there such a program?
+ * The same in two halves, for a step that a program computes:
+ * compute_train_ask() sends it the batch, and compute_train_take() takes the
+ * answer, or waits for it.  Between the two the compute and its batch must not
+ * be touched.  compute_asks() returns whether the step has such a program,
+ * compute_answered() whether take need not wait.
  */
 bool compute_asks(const struct compute *);
 void compute_train_ask(struct compute *, uint64_t seed);
 bool compute_answered(const struct compute *);
 void compute_train_take(struct compute *, struct metric_state *);
 
-/* The loss and the predictions; or the predictions alone. */
+/* Compute the loss and the predictions; or the predictions alone. */
 void compute_forward(struct compute *);
 void compute_predict(struct compute *);
 
 /*
- * For a model whose steps are a program's: the number of the step to come, the
- * examples that are asked for if it has data of its own, and its arguments,
- * which are JSON of an object or NULL, and borrowed.
+ * For a model whose steps a program computes: set the number of the next step,
+ * the number of examples to ask for if the program has data of its own, and the
+ * arguments: a JSON object, borrowed, or NULL.
  */
 void compute_step(struct compute *, uint64_t step, uint64_t examples,
 		  const char *args);
 
-/* Of the last pass: its program's own data have ended, and it is no step. */
+/*
+ * Return whether the program's own data ended in the last pass; then it does
+ * not count as a step.
+ */
 bool compute_ended(const struct compute *);
 
-/* What the program gave back of the last pass, as JSON in a line, good until
-   the next one; empty: nothing. */
+/*
+ * Return the result that the program answered in the last pass, JSON on one
+ * line, good until the next pass; empty: none.
+ */
 struct text compute_result(const struct compute *);
 
-/* Examples that the last pass counts: those of the batch, or, of a program's
-   step, as many as it says. */
+/*
+ * Return the number of examples that the last pass counts: those of the batch,
+ * or as many as the program of the step says.
+ */
 uint64_t compute_examples(const struct compute *);
 
 /*
- * Sum over examples of the loss, plus examples times the penalties of the
- * regularizers (as Keras adds them to the mean); when that was not training,
- * without those of tables, so that it does not matter how examples were cut
- * into batches.  0 without labels.
+ * Return the sum of the loss over the examples, plus the number of examples
+ * times the penalties of the regularizers (as Keras adds them to the mean).
+ * Outside training the penalties of tables are left out, so that a score does
+ * not depend on how the examples were cut into batches.  Return 0 without
+ * labels.
  */
 double compute_loss(const struct compute *);
 
-/* What the batches of a step came to, its gradient being there: see
-   accumulate. */
+/*
+ * Set the loss and the number of examples of a step of several batches, whose
+ * gradient the caller has put in place; see accumulate.
+ */
 void compute_set_loss(struct compute *, double loss, uint64_t examples);
 
-/* Add what the forward pass predicted to one state for each metric. */
+/* Add the predictions of the last forward pass to one state for each metric. */
 void compute_metrics(const struct compute *, struct metric_state *);
 
 /*
- * examples x model_outputs(): probabilities, or values for regression.  Of
- * training in one block: those of the last examples.  Of a program's steps:
- * only those of compute_predict().
+ * Return the predictions, examples x model_outputs(): probabilities, or values
+ * for regression.  After training in one block only those of the last examples
+ * are there.  Of a program's steps there are only those of compute_predict().
  */
 const float *compute_prediction(const struct compute *);
 
 /*
- * What an external layer or a step's program failed with in the last training
- * or forward pass, which then came to nothing; or NULL.  See struct externals.
+ * Return the failure of an external layer or a step's program in the last
+ * training or forward pass, whose numbers are of no use then; or NULL.  See
+ * struct externals.
  */
 const struct fail *compute_failure(const struct compute *);
 
-/* Bound the gradients as the variables' optimizers say (see clip). */
+/* Clip the gradients as the variables' optimizers ask (see tensor/clip.h). */
 void compute_clip(struct compute *);
 
 #define COMPUTE_ADVICE	"; a smaller learning_rate or a clipnorm may help"
 
 /*
- * Is every gradient finite?  If not, -1 and the variable's name in the
- * failure (FAIL_DATA); the same for the loss, and that of compute_failure().
+ * Check that the loss and every gradient are finite.  Return 0; or -1 with
+ * FAIL_DATA, which names the variable, or with the failure of
+ * compute_failure().
  */
 int compute_check(struct compute *, struct fail *);
 
 /*
- * Is the gradient of a variable, which compute_check() found to be finite and
- * which may have been clipped since, larger than this somewhere?
+ * Return whether the absolute value of some number of a variable's gradient is
+ * above most.  compute_check() must have been called for the gradient, which
+ * may have been clipped since.
  */
 bool compute_beyond(const struct compute *, size_t variable, float most);
 
-/* Are the values of a variable, as they came, finite, or of no use?  And a
-   variable whose values are not; or NULL. */
+/*
+ * Return whether the pulled values of a variable are finite; true for a
+ * variable that no layer uses.  compute_infinite() returns the name of a
+ * variable whose values are not, or NULL.
+ */
 bool compute_finite(const struct compute *, size_t variable);
 const char *compute_infinite(const struct compute *);
 

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* That of a name, which may be new; -1: they are too many. */
+/*
+ * Set in->dataset, by name; the data set may be new.  Return -1 if there are
+ * too many.
+ */
 static int
 find_dataset(struct model *m, struct input *in, struct fail *f)
 {
@@ -36,7 +39,10 @@ find_datasets(struct model *m, struct fail *f)
 	return m->labelled ? find_dataset(m, &m->label, f) : 0;
 }
 
-/* Those of each one after the other; where has each gone? */
+/*
+ * Sort the inputs by data set.  Return the new index of each; the caller frees
+ * it.
+ */
 static size_t *
 sort_inputs(struct model *m)
 {
@@ -74,7 +80,10 @@ order_inputs(struct model *m)
 	free(to);
 }
 
-/* A layer has an example for each of its inputs'. */
+/*
+ * Set n->dataset.  A layer computes one example from one example of each input,
+ * so all inputs are of one data set.
+ */
 static int
 check_layer(const struct model *m, struct node *n, struct fail *f)
 {

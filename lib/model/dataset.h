@@ -1,8 +1,8 @@
 /*
- * dataset - which inputs of a model are read together, of the same records.
+ * dataset - which inputs of a model are read together, from the same records.
  *
- * Those without from= are of data set 0, which has no name.  A batch of a model
- * with several has as many examples of each as were read of it, and a step line
+ * Inputs without from= are in data set 0, which has no name.  In a model with
+ * several data sets a batch has a number of examples for each, and a step line
  * takes the data sets that its inputs lead back to.
  */
 #ifndef PS_DATASET_H
@@ -13,13 +13,16 @@
 
 struct model;
 
-/* All inputs, layers and step lines are there: inputs of a data set are put
-   side by side. */
+/*
+ * Find the data sets of a model whose inputs, layers and step lines are all
+ * there, and sort the inputs by data set.  Return 0, or -1 with FAIL_CONFIG.
+ */
 int dataset_build(struct model *, struct fail *);
 
 /*
- * What was read of one data set alone changes places with its features and
- * label in a batch of all inputs; and back again.
+ * Move the features and the label that were read of one data set, which are in
+ * `part`, to the batch of all inputs (join); or back again (part).  The two are
+ * swapped, so no memory is copied.
  */
 void dataset_join(const struct model *, size_t dataset, struct batch *,
 		  struct batch *part);

@@ -1,10 +1,10 @@
 /*
- * external - who computes what a program of the user's is for: layers, and
+ * external - how a model calls programs of the user's, which compute layers and
  * whole steps.
  *
- * A model has no processes: whoever runs one brings this interface along, as
- * prog/external_process is one.  What is said by it is in ps-external(5) and
- * ps-step(5).
+ * A model has no processes: the program that runs it brings an implementation
+ * of this interface along, for example prog/external_process.  ps-external(5)
+ * and ps-step(5) describe what is sent.
  */
 #ifndef PS_EXTERNAL_H
 #define PS_EXTERNAL_H
@@ -21,71 +21,80 @@
 
 struct model;
 
-/* Numbers, by the name of an input, a layer or a variable; borrowed. */
+/* An array of numbers of an input, a layer or a variable; borrowed. */
 struct external_array {
 	const char *name;
-	size_t examples;	/* the first axis; 0: there is none before */
-	struct shape shape;	/* these */
+	size_t examples;	/* the first axis; 0: there is no such axis */
+	struct shape shape;	/* the other axes */
 	float *at;
-	const uint64_t *id;	/* of ids instead */
-	bool fixed;		/* a buffer: its new value is wanted */
+	const uint64_t *id;	/* for ids, in place of at */
+	bool fixed;		/* a buffer: the program answers its new value,
+				   not a gradient */
 };
 
 size_t external_size(const struct external_array *);	/* in numbers */
 size_t external_bytes(const struct external_array *);
 
-/* What the program of a step says of it, besides the arrays. */
-#define EXTERNAL_METRICS	64	/* at most */
+/* What the program of a step answers besides the arrays. */
+#define EXTERNAL_METRICS	64	/* metrics of an answer, at most */
 
 struct external_answer {
-	double loss;		/* the mean, */
-	bool has_loss;		/* if it says one */
-	uint64_t examples;	/* as they were asked for, if it says nothing */
+	double loss;		/* mean over the examples */
+	bool has_loss;		/* the program answered a loss */
+	uint64_t examples;	/* as many as were asked for, unless the program
+				   says another number */
 	struct external_metric {
 		char name[64];
 		double sum, weight;
 	} metric[EXTERNAL_METRICS];
 	size_t metrics;
-	struct text result;	/* JSON, in a line; empty: none */
-	bool shares;		/* it uses memory that is offered to it */
-	bool ended;		/* it has no more data of its own, and nothing
+	struct text result;	/* JSON on one line; empty: none */
+	bool shares;		/* the program uses the shared memory that it
+				   was offered */
+	bool ended;		/* the program's own data have ended; no array
 				   is filled */
 };
 
-/* Empty, but for its room; of so many examples unless it says. */
+/*
+ * Empty an answer, but keep its memory.  It has so many examples unless the
+ * program says otherwise.
+ */
 void external_answer_begin(struct external_answer *, uint64_t examples);
 
 struct external_call {
 	const char *op;		/* "forward" */
-	const char *name;	/* of a layer, or of a step's line */
-	const char *args;	/* of a step: JSON of an object */
-	bool training;		/* of a layer: a backward call follows */
+	const char *name;	/* of the layer, or of the step line */
+	const char *args;	/* for a step: a JSON object; or NULL */
+	bool training;		/* for a layer: a backward call follows */
 	uint64_t step, seed;
-	uint64_t batch;		/* examples that are asked for, if it has data
-				   of its own; else 0 */
-	const struct external_array *sent, *wanted;	/* to be filled */
+	uint64_t batch;		/* examples that are asked for, if the program
+				   has data of its own; else 0 */
+	const struct external_array *sent, *wanted;	/* arrays to be
+							   filled */
 	size_t sents, wanteds;
-	struct external_answer *answer;	/* to be filled; NULL: of a layer */
+	struct external_answer *answer;	/* to be filled; NULL for a layer */
 };
 
 struct externals {
 	void *own;
 	/*
-	 * A model is to be computed: somebody is there for each such layer of
-	 * it and for its steps, or -1, FAIL_CONFIG.  It may be begun with more
-	 * than once, and with another model of the same layers.
+	 * Prepare to compute a model.  Return 0; or -1 with FAIL_CONFIG if a
+	 * layer of it or its steps have no program.  It may be called again,
+	 * also with another model that has the same layers.
 	 */
 	int (*begin)(void *own, const struct model *, struct fail *);
 	/*
-	 * -1: FAIL_DATA, this batch cannot be computed; or anything else, and
-	 * nothing more can be.
+	 * Call a program and wait for its answer.  Return 0; or -1 with
+	 * FAIL_DATA if this batch cannot be computed, or with another failure
+	 * after which nothing can be.
 	 */
 	int (*call)(void *own, const struct external_call *, struct fail *);
 	/*
-	 * For steps the same in parts, for who has other things to do in
-	 * between; NULL: they are called.  Up to EXTERNAL_ASKED are asked for
-	 * at a time, with all that they point to, and are taken in that order:
-	 * as soon as that does not wait if the first of them is answered.
+	 * The same for steps in parts, so that the caller can do other things
+	 * in between; NULL: use call().  Up to EXTERNAL_ASKED calls may be
+	 * under way, with everything that they point to, and are taken in the
+	 * order in which they were asked.  take() does not wait if answered()
+	 * is true for the first of them.
 	 */
 	void (*ask)(void *own, const struct external_call *);
 	bool (*answered)(void *own, const struct external_call *);
@@ -94,7 +103,7 @@ struct externals {
 
 #define EXTERNAL_ASKED	2
 
-/* NULL is nobody, for models without such layers. */
+/* Call begin(); NULL is for models without external layers or steps. */
 static inline int
 externals_begin(const struct externals *e, const struct model *m,
 		struct fail *f)

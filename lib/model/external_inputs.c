@@ -42,7 +42,7 @@ external_inputs_begin(struct external_inputs *e, size_t ids)
 	e->to = e->id;
 }
 
-/* An array of an input: its name, or one with a part's behind it. */
+/* Add an array of an input, named name followed by part. */
 static struct external_array *
 add_part(struct external_inputs *e, const char *name, const char *part,
 	 size_t first, struct shape shape)
@@ -56,8 +56,10 @@ add_part(struct external_inputs *e, const char *name, const char *part,
 	return a;
 }
 
-/* A batch has no weights of an input if all of them are 1.  There is room for
-   those of any input: what e->id has. */
+/*
+ * Return weights of 1, for any input: a batch keeps no weights if all are 1,
+ * but a program is sent them.
+ */
 static float *
 ones(struct external_inputs *e)
 {
@@ -71,7 +73,10 @@ ones(struct external_inputs *e)
 	return e->one;
 }
 
-/* Ids; of any number of them where each example's begin; and weights. */
+/*
+ * One array of ids; for a ragged or sparse input also one of offsets, and for a
+ * sparse one of weights.
+ */
 void
 external_inputs_add_ids(struct external_inputs *e, const char *name,
 			const struct feature *x, size_t examples)
@@ -81,7 +86,7 @@ external_inputs_add_ids(struct external_inputs *e, const char *name,
 	const struct shape one = { 0 };
 	struct external_array *a;
 
-	/* A first axis without anything is one, too. */
+	/* A first axis of 0 ids is an axis as well. */
 	a = add_part(e, name, "", bags ? 0 : examples, bags ?
 		     (struct shape){ 1, { n } } : x->input->shape);
 	a->id = e->to;
@@ -102,6 +107,6 @@ external_inputs_add_floats(struct external_inputs *e, const char *name,
 			   struct shape shape, const float *at,
 			   size_t examples)
 {
-	/* It is only read. */
+	/* The cast is safe: the array is only read. */
 	add_part(e, name, "", examples, shape)->at = (float *)(uintptr_t)at;
 }

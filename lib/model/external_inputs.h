@@ -1,9 +1,9 @@
 /*
- * external_inputs - what a program of the user's is sent of a batch: inputs,
- * the label, layers, as arrays.  What they look like is in ps-step(5).
+ * external_inputs - the arrays of a batch that a program of the user's is sent:
+ * inputs, the label, layers.  ps-step(5) describes them.
  *
  *	external_inputs_open(&e, inputs, others)
- *	external_inputs_begin(&e, ids)		of the batch
+ *	external_inputs_begin(&e, ids)		for each batch
  *	external_inputs_add...(&e, ...)		one by one
  *	... e.array[e.count++] = ...		and others behind them
  *	external_inputs_close(&e)
@@ -17,26 +17,37 @@
 struct external_inputs {
 	struct external_array *array;
 	size_t count;
-	char (*name)[72];		/* of parts of inputs */
+	char (*name)[72];		/* names of inputs and their parts */
 	size_t names;
-	uint64_t *id, *to;		/* of all inputs, end to end */
-	float *one;			/* weights that no batch keeps */
+	uint64_t *id, *to;		/* ids of all inputs, end to end; to:
+					   the end */
+	float *one;			/* weights of 1 */
 	size_t id_room, one_room;
 };
 
-/* At most so many inputs, and so many arrays more behind them. */
+/*
+ * Make room for at most so many inputs, and so many other arrays behind them.
+ */
 void external_inputs_open(struct external_inputs *, size_t inputs,
 			  size_t others);
 void external_inputs_close(struct external_inputs *);
 
-/* Numbers that stand for so many examples of ids; a label that is not there
-   has none. */
+/*
+ * Return how many numbers (ids and offsets) stand for a feature of ids in so
+ * many examples.  A label that was not read has no ids.
+ */
 size_t external_inputs_ids(const struct feature *, size_t examples);
 
-/* A batch, with so many of them in all: no array yet. */
+/*
+ * Begin a batch, with so many numbers as external_inputs_ids() in all, and no
+ * array yet.
+ */
 void external_inputs_begin(struct external_inputs *, size_t ids);
 
-/* The values are borrowed, and only read; a shape of rank 0: one number. */
+/*
+ * Add the arrays of a feature of ids, or an array of floats of this shape for
+ * each example (rank 0: one number).  The floats are borrowed, and only read.
+ */
 void external_inputs_add_ids(struct external_inputs *, const char *name,
 			     const struct feature *, size_t examples);
 void external_inputs_add_floats(struct external_inputs *, const char *name,

@@ -1,6 +1,6 @@
 /*
- * input - what a model reads of each example: the contract between model
- * files and data files.
+ * input - what a model reads of each example: the contract between model files
+ * and data files.
  */
 #ifndef PS_INPUT_H
 #define PS_INPUT_H
@@ -11,9 +11,9 @@
 #include <stdbool.h>
 
 enum input_kind {
-	INPUT_FLOAT,	/* shape floats an example */
+	INPUT_FLOAT,	/* floats of this shape */
 	INPUT_ID,	/* whole numbers below rows */
-	INPUT_STRING,	/* words, made ids below rows by the lookup */
+	INPUT_STRING,	/* words, which the lookup turns into ids below rows */
 	INPUT_SPARSE	/* id:weight pairs, ids below rows */
 };
 
@@ -27,34 +27,42 @@ struct input {
 	bool ragged;		/* id[], string[]: any number of values */
 	uint64_t rows;		/* ids are 0 .. rows - 1; 0 for floats */
 	bool hashed;		/* ids are any 64 bits, and rows is 0 */
-	float *boundaries;	/* ascending: an id is how many of them a */
-	size_t boundary_count;	/* number has reached; 0: it is what it is */
-	struct lookup *lookup;	/* of a string; else NULL */
-	bool binary;		/* a label that may be 0/1 or -1/+1; it reads
-				   as a float of 0 or 1 */
-	char **columns;		/* patterns of the CSV columns that feed it; */
+	float *boundaries;	/* ascending; an id is the number of */
+	size_t boundary_count;	/* boundaries that a value has reached; 0: the
+				   value is the id itself */
+	struct lookup *lookup;	/* for a string; else NULL */
+	bool binary;		/* a label that may be 0/1 or -1/+1, read as a
+				   float of 0 or 1 */
+	char **columns;		/* patterns of the CSV columns that it is read
+				   from; */
 	size_t column_count;	/* none: the column of its own name */
 	bool zero_based;	/* the ids of svmlight files begin at 0 */
-	bool crossed;		/* a word is made of one of each column */
-	char *pad;		/* as text, with INPUT_SLACK zeros behind it:
-				   too few values are filled up with it, too
-				   many are cut off; or NULL */
+	bool crossed;		/* a word is made of one word of each column */
+	char *pad;		/* a value as text, with INPUT_SLACK NULs behind
+				   it: missing values are filled up with it, and
+				   surplus ones cut off; or NULL */
 	const char *from;	/* its data set, borrowed; NULL: the one without
 				   a name */
 	size_t dataset;		/* its number */
-	char separator;		/* cuts one column into values; 0: none */
-	bool weighs;		/* examples, and does nothing else: where there
-				   is no label it is not read, but 1 */
+	char separator;		/* cuts a column into values; 0: none */
+	bool weighs;		/* it is the weight of examples and nothing
+				   else: without labels it is not read, but 1 */
 	char where[160];	/* "model.ps:1", for messages */
 };
 
-/* Rows that a table of this input is said to have. */
+/*
+ * Return the rows in the shape of a table for this input: its ids, or the
+ * ranges of a hashed table.
+ */
 size_t input_table_rows(const struct input *);
 
-/* Values of one example, or 0 if that differs from example to example. */
+/*
+ * Return the number of values of an example; 0 if it differs from example to
+ * example.
+ */
 size_t input_width(const struct input *);
 
-/* Can its ids be 2^32 or more? */
+/* Return whether ids can be 2^32 or more. */
 bool input_wide(const struct input *);
 
 #endif

@@ -10,21 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEED_BITS	53	/* as JSON has whole numbers */
+#define SEED_BITS	53	/* JSON readers represent whole numbers of this
+				   size exactly */
 
 struct step_program {
 	const struct model *model;
 	const struct step_line *line;
 	const struct externals *externals;
 	uint64_t stream;		/* of random numbers */
-	struct external_inputs sent;	/* and the variables */
+	struct external_inputs sent;	/* inputs, and then variables */
 	struct external_array *wanted;
 	size_t wanteds;
 	float *prediction, *gradient;	/* gradients of layers, end to end */
 	size_t prediction_room, gradient_room;
 	struct external_answer answer;
-	enum step_op op;		/* of what was asked, */
-	struct step_batch batch;	/* of this */
+	enum step_op op;		/* of the last question, */
+	struct step_batch batch;	/* and its batch */
 	struct text args;
 	struct external_call call;
 };
@@ -59,7 +60,7 @@ step_program_free(struct step_program *p)
 	free(p);
 }
 
-/* Room for so many numbers; what was there is not kept. */
+/* Make room for n numbers; the content is lost. */
 static float *
 room(float *was, size_t *has, size_t n)
 {
@@ -78,7 +79,10 @@ feature_of(const struct step_batch *b, const struct node *n)
 	return n ? &b->batch->feature[n->feature] : &b->batch->label;
 }
 
-/* Of a layer those of its data set. */
+/*
+ * Return the number of examples of a layer's data set, or for NULL of the
+ * label's.
+ */
 static size_t
 examples_of(const struct step_batch *b, const struct node *n)
 {
@@ -88,7 +92,7 @@ examples_of(const struct step_batch *b, const struct node *n)
 		b->batch->examples;
 }
 
-/* Is it one of ids: an input, or the label? */
+/* Return whether an input, or for NULL the label, has ids. */
 static bool
 has_ids(const struct step_program *p, const struct node *n)
 {
@@ -121,7 +125,7 @@ send_inputs(struct step_program *p, const struct step_batch *b)
 		const size_t examples = examples_of(b, n);
 
 		if (!feature_of(b, NULL)->input && !n)
-			continue;	/* there is no label */
+			continue;	/* the batch has no labels */
 		if (has_ids(p, n))
 			external_inputs_add_ids(&p->sent, name,
 						feature_of(b, n), examples);
@@ -143,9 +147,12 @@ variable_of(const struct step_program *p, size_t v, float *at)
 					.at = at, .fixed = of->averaged };
 }
 
-/* ---- what is wanted ---- */
+/* ---- what is to be answered ---- */
 
-/* Gradients of layers are added to what comes to them from elsewhere. */
+/*
+ * Ask for the gradients of layers.  They go to memory of their own, because
+ * they are added to other gradients of these layers.
+ */
 static void
 want_layers(struct step_program *p, const struct step_batch *b)
 {
@@ -205,7 +212,7 @@ fill_arrays(struct step_program *p, enum step_op op,
 		want_prediction(p, b);
 }
 
-/* ---- what comes of it ---- */
+/* ---- the answer ---- */
 
 static const struct metric *
 find_metric(const struct model *m, const char *name, size_t *at)
@@ -216,7 +223,10 @@ find_metric(const struct model *m, const char *name, size_t *at)
 	return NULL;
 }
 
-/* Of a line that is sent none they are the program's to count. */
+/*
+ * Check the number of examples in the answer.  For a line without inputs the
+ * program counts its own.
+ */
 static int
 check_examples(const struct step_program *p, uint64_t sent, struct fail *f)
 {
@@ -238,7 +248,7 @@ check_examples(const struct step_program *p, uint64_t sent, struct fail *f)
 	return 0;
 }
 
-/* Examples of all data sets. */
+/* Return the number of examples sent, of all data sets of the line. */
 static uint64_t
 count_sent(const struct step_program *p)
 {
@@ -270,7 +280,10 @@ check_answer(const struct step_program *p, struct fail *f)
 	return 0;
 }
 
-/* The program says what a buffer is, the servers take means. */
+/*
+ * Multiply the values of buffers by the number of examples: the program answers
+ * the value itself, and the servers divide what is pushed.
+ */
 static void
 weigh_buffers(const struct step_program *p)
 {
@@ -353,7 +366,10 @@ step_program_fills(const struct step_program *p, size_t v)
 {
 	const struct step_line *s = p->line;
 
-	/* One with data of its own may say that they have ended. */
+	/*
+	 * A program with data of its own may answer that they have ended, and
+	 * then sets nothing.
+	 */
 	for (size_t i = 0; i < s->variables && s->ins > 0; i++)
 		if (s->variable[i] == v)
 			return !s->reads[i];

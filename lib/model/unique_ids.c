@@ -9,14 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL		64	/* inserting beats counting digits up to here */
-#define DIGIT		11	/* bits */
+#define SMALL		64	/* up to this many ids insertion sort is faster
+				   than radix sort */
+#define DIGIT		11	/* bits of a digit */
 #define DIGITS		((size_t)1 << DIGIT)
-#define MIXED		(2 * DIGIT)	/* first bits that tell keys apart */
-#define FEW		4	/* ids of a word, mostly fewer */
+#define MIXED		(2 * DIGIT)	/* first bits of keys, which tell nearly
+					   all apart */
+#define FEW		4	/* ids marked in a word: mostly at most this
+				   many */
 #define TOP		((uint64_t)1 << 63)
-#define CLOSE		2	/* words an id: up to here marking beats
-				   sorting */
+#define CLOSE		2	/* words for each id: up to this many, marking
+				   is faster than sorting */
 
 void
 unique_ids_release(struct unique_ids *g)
@@ -112,7 +115,7 @@ swap(struct sorter *s)
 	s->word = sorted;
 }
 
-/* Of counts where each digit's words begin. */
+/* Turn the counts of each digit into where its words begin. */
 static void
 add_up(size_t *start)
 {
@@ -126,7 +129,7 @@ add_up(size_t *start)
 	}
 }
 
-/* Words by their bits from low up to high, digit by digit. */
+/* Sort words by their bits low to high - 1, by radix. */
 static void
 sort_words(struct sorter *s, size_t n, unsigned low, unsigned high)
 {
@@ -143,7 +146,7 @@ sort_words(struct sorter *s, size_t n, unsigned low, unsigned high)
 	}
 }
 
-/* Words are places of keys: by the bits of the keys from low on. */
+/* Sort words, which are places of keys, by the bits of the keys from low on. */
 static void
 sort_places(struct sorter *s, size_t n, unsigned low)
 {
@@ -162,7 +165,7 @@ sort_places(struct sorter *s, size_t n, unsigned low)
 	}
 }
 
-/* What little of the order is still wrong. */
+/* Finish the order by insertion: few places are still wrong. */
 static void
 insert_places(struct sorter *s, size_t n)
 {
@@ -176,7 +179,10 @@ insert_places(struct sorter *s, size_t n)
 	}
 }
 
-/* Each key once, and where it stands; words are places in the low bits. */
+/*
+ * List each key once, and the key of each place.  The low bits of a word, by
+ * mask, are a place.
+ */
 static void
 unite(struct unique_ids *g, const struct sorter *s, size_t n, uint64_t mask)
 {
@@ -191,9 +197,10 @@ unite(struct unique_ids *g, const struct sorter *s, size_t n, uint64_t mask)
 }
 
 /*
- * What is marked, in order, and how much; each word learns what is below it.
- * A few ids are written for every word, as if they were there: that is
- * quicker than to ask.  So there is room for as many behind the last one.
+ * List the marked ids in order, and return their number; below[m] becomes the
+ * number of ids below word m.  FEW ids are written for every word, whether it
+ * has them or not: that is faster than a branch.  So id[] has room for FEW
+ * more.
  */
 static TARGET_CLONES size_t
 list_marked(const uint64_t *restrict mark, uint32_t *restrict below,
@@ -226,7 +233,7 @@ find_marked(const uint64_t *restrict mark, const uint32_t *restrict below,
 	}
 }
 
-/* Ids that lie close to each other are marked in a row of bits. */
+/* Gather ids that are close to each other: mark them in an array of bits. */
 static void
 gather_marked(struct unique_ids *g, struct sorter *s, const uint32_t *id,
 	      size_t n, size_t marks)
@@ -239,7 +246,10 @@ gather_marked(struct unique_ids *g, struct sorter *s, const uint32_t *id,
 	find_marked(s->mark, s->below, id, g->row, n);
 }
 
-/* At least what the largest id is; they are not read if that is near. */
+/*
+ * Return a bound of the ids: limit - 1 if that is small enough for marking,
+ * without reading the ids; else the largest id.
+ */
 static uint64_t
 largest_of(struct ids ids, size_t n, uint64_t limit)
 {
@@ -254,7 +264,10 @@ largest_of(struct ids ids, size_t n, uint64_t limit)
 	return largest;
 }
 
-/* Ids and places mostly fit into a word together, which halves the traffic. */
+/*
+ * An id and its place mostly fit into one word, which halves the memory traffic
+ * of sorting.
+ */
 void
 unique_ids_find(struct unique_ids *g, struct sorter *s, struct ids ids,
 		size_t n, uint64_t limit)
@@ -282,7 +295,7 @@ unique_ids_find(struct unique_ids *g, struct sorter *s, struct ids ids,
 	unite(g, s, n, ((uint64_t)1 << places) - 1);
 }
 
-/* Mixed keys are told apart by their first bits, but for a few. */
+/* Keys are mixed, so their first MIXED bits tell nearly all apart. */
 void
 unique_ids_keys(struct unique_ids *g, struct sorter *s, struct ids ids,
 		size_t n)

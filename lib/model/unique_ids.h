@@ -1,10 +1,10 @@
 /*
  * unique_ids - which rows of a table a batch needs.
  *
- * The ids of a feature, or of several that look up the same table, sorted,
- * each once, and for each place which of them stands there.  A second batch
- * reuses the room of the first; what is needed only while it is done can be
- * shared by many.
+ * The ids of a feature, or of several that look up the same table: sorted, each
+ * once, and for each place the index of its id.  The memory is reused for the
+ * next batch; a sorter has the memory that is needed only during a call, and
+ * can serve many.
  */
 #ifndef PS_UNIQUE_IDS_H
 #define PS_UNIQUE_IDS_H
@@ -14,29 +14,32 @@
 #include <stdint.h>
 
 struct unique_ids {		/* { 0 } is empty */
-	uint64_t *id;		/* count: sorted, each once */
-	uint32_t *row;		/* id[row[i]] is what stands at place i */
+	uint64_t *id;		/* count ids: sorted, each once */
+	uint32_t *row;		/* id[row[i]] is the id at place i */
 	size_t count;
 	size_t room;		/* of both arrays */
 };
 
-struct sorter {			/* { 0 }, too */
-	uint64_t *key, *word, *other;	/* while sorting */
+struct sorter {			/* { 0 } is empty */
+	uint64_t *key, *word, *other;	/* for sorting */
 	size_t room;
-	uint64_t *mark;			/* instead: a bit for each id, */
-	uint32_t *below;		/* and how many below each word */
+	uint64_t *mark;			/* for marking: a bit for each id, */
+	uint32_t *below;		/* and how many bits are below each
+					   word */
 	size_t mark_room;
 	uint32_t *low, *high;		/* ids that were joined */
 	size_t low_room, high_room;
-	bool joined_high;		/* not all upper halves are 0 */
+	bool joined_high;		/* some upper half is not 0 */
 };
 
 void unique_ids_release(struct unique_ids *);
-/* For n places, to be filled by whoever knows what stands there. */
+/* Make room for n places; the caller fills them in. */
 void unique_ids_room(struct unique_ids *, size_t n);
 void sorter_release(struct sorter *);
 
-/* As a feature has them: in halves, the upper ones NULL if all are 0. */
+/*
+ * Ids as a feature has them: lower halves, and upper ones, NULL if all are 0.
+ */
 struct ids {
 	const uint32_t *low, *high;
 };
@@ -48,17 +51,20 @@ ids_at(struct ids ids, size_t i)
 }
 
 /*
- * Put n ids behind so many that were joined before, the first ones at 0; and
- * all of them, good until others are.
+ * Append n ids behind the `at` ids that were joined before; at is 0 for the
+ * first.  ids_joined() returns all of them, good until the next ids_join().
  */
 void ids_join(struct sorter *, size_t at, struct ids, size_t n);
 struct ids ids_joined(const struct sorter *);
 
-/* Of n ids, at most UINT32_MAX, all below a limit; 0: they may be any. */
+/*
+ * Gather n ids, at most UINT32_MAX; all are below limit, or may be any if limit
+ * is 0.
+ */
 void unique_ids_find(struct unique_ids *, struct sorter *, struct ids, size_t n,
 		     uint64_t limit);
 
-/* Of a hashed table: the keys of the ids in their place. */
+/* Gather the keys of n ids of a hashed table, in place of the ids. */
 void unique_ids_keys(struct unique_ids *, struct sorter *, struct ids,
 		     size_t n);
 
