@@ -57,7 +57,7 @@ define_input(struct model *m, struct statement *st, struct fail *f)
 
 	if (check_name(m, st->word[1], where, f))
 		return -1;
-	m->inputs++;	/* from here on it is released with the model */
+	m->inputs++;	/* from here on the model releases it */
 	in->name = mem_text(st->word[1]);
 	snprintf(in->where, sizeof(in->where), "%s", where);
 	if (parse_input(in, m, st, false, f) ||
@@ -110,8 +110,9 @@ keep_optimizer(struct model *m, struct optimizer *o)
 }
 
 /*
- * trainable=false: a buffer, which a program computes anew.  Its optimizer is
- * an average that forgets all that was.
+ * Read trainable=.  A variable with trainable=false is a buffer, whose new
+ * value a program computes: its optimizer is an average with a momentum of 0,
+ * so each value replaces the one before.
  */
 static int
 take_trainable(struct model *m, struct variable *v, struct settings *s,
@@ -167,7 +168,10 @@ define_variable(struct model *m, struct statement *st, struct fail *f)
 	return settings_done(s, f);
 }
 
-/* A node of that layer, built; the inputs are copied. */
+/*
+ * Add a node of a layer, and build it.  The list of inputs is copied.  Return
+ * NULL on failure.
+ */
 static struct node *
 add_node(struct model *m, const char *name, const char *kind,
 	 const struct layer *layer, struct node *const *in, size_t ins,
@@ -204,8 +208,11 @@ add_layer(struct model *m, const char *name, const char *kind,
 	return add_node(m, name, kind, layer_find(kind), in, ins, s, f);
 }
 
-/* Each output of several; the first one, of the layer's own name, or else the
-   layer. */
+/*
+ * Add a node for each output of a layer that has several. Return the first,
+ * which has the layer's own name; n itself if the layer has one output; NULL on
+ * failure.
+ */
 static struct node *
 add_outputs(struct model *m, struct node *n, struct settings *s,
 	    struct fail *f)
@@ -239,7 +246,7 @@ unknown_layer(const char *where, const char *name, bool activation,
 			    where, activation ? "activation" : "layer", name);
 }
 
-/* activation=NAME becomes a node of its own behind a layer's. */
+/* Add activation=NAME as a node of its own behind a layer's. */
 static int
 add_activation(struct model *m, struct node *n, struct settings *s,
 	       struct fail *f)
@@ -266,7 +273,10 @@ undefined(const struct model *m, const struct statement *st, size_t word,
 			    "above", st->settings.where, st->word[word]);
 }
 
-/* The label is no node: of a layer that takes it, its place, from 1. */
+/*
+ * Find the nodes of the inputs.  The label is not a node: if the layer takes
+ * it, *label is its place among the inputs, from 1; else 0.
+ */
 static int
 find_inputs(const struct model *m, const struct statement *st,
 	    const struct layer *layer, struct node **in, size_t *ins,
@@ -341,8 +351,9 @@ define_layer(struct model *m, struct statement *st, struct fail *f)
 }
 
 /*
- * Sigmoid and softmax are undone: the loss looks at what goes into them, and
- * of logits the prediction is what comes out of them.
+ * Link the loss to its nodes.  A sigmoid or softmax at the end is skipped: the
+ * loss is computed from its input, the logits, which is more exact.  If the
+ * model gives logits itself, such a layer is added to make the prediction.
  */
 static int
 link_loss(struct model *m, struct node *n, struct settings *s,
@@ -365,7 +376,7 @@ link_loss(struct model *m, struct node *n, struct settings *s,
 	return m->prediction ? 0 : -1;
 }
 
-/* Which labels a loss can be taken of. */
+/* Check that the loss can be computed for labels of this kind. */
 static int
 check_label(struct model *m, const char *where, struct fail *f)
 {
@@ -395,7 +406,7 @@ check_label(struct model *m, const char *where, struct fail *f)
 	return 0;
 }
 
-/* How many classes the labels are of; 0: they are any numbers. */
+/* Return how many classes the labels have; 0: they are any numbers. */
 static size_t
 label_classes(const struct model *m)
 {
@@ -404,7 +415,7 @@ label_classes(const struct model *m)
 	return m->loss.kind->two_sided || m->label.binary ? 2 : 0;
 }
 
-/* class_weight=NUMBER,...: what an example of each class counts. */
+/* Read class_weight=NUMBER,...: the weight of an example of each class. */
 static int
 take_class_weight(struct model *m, struct settings *s, struct fail *f)
 {
@@ -430,7 +441,7 @@ take_class_weight(struct model *m, struct settings *s, struct fail *f)
 	return 0;
 }
 
-/* sample_weight=INPUT: what each example counts. */
+/* Read sample_weight=INPUT: the weight of each example. */
 static int
 take_sample_weight(struct model *m, struct settings *s, struct fail *f)
 {
@@ -445,7 +456,7 @@ take_sample_weight(struct model *m, struct settings *s, struct fail *f)
 	return 0;
 }
 
-/* Is a number of each example that is read its weight, and nothing else? */
+/* Mark the input of sample_weight= if nothing else uses it. */
 static void
 find_weigher(struct model *m)
 {
@@ -502,7 +513,10 @@ define_loss(struct model *m, struct statement *st, struct fail *f)
 	return settings_done(&st->settings, f);
 }
 
-/* Results give one number to each name; of a float there are no classes. */
+/*
+ * Check a metric: its name may come once, since results tell metrics apart by
+ * name; and labels that are floats have no classes.
+ */
 static int
 check_metric(const struct model *m, const struct metric *metric,
 	     const struct node *n, const char *where, struct fail *f)
@@ -539,8 +553,9 @@ check_metric(const struct model *m, const struct metric *metric,
 }
 
 /*
- * Floats near 1 are few: probabilities tie that logits tell apart, and
- * neither sigmoid nor softmax of two changes their order.
+ * Let a metric that ranks scores read logits in place of probabilities.  There
+ * are few floats near 1, so probabilities tie where logits differ; and neither
+ * a sigmoid nor a softmax of two changes the order.
  */
 static void
 look_at_logits(struct metric *metric, const struct node *n)
@@ -564,7 +579,10 @@ add_metric(struct model *m, const struct metric *metric, struct node *n)
 	m->metric_node[m->metrics++] = n;
 }
 
-/* A mean that the program of a step answers, of any name. */
+/*
+ * Define a metric of a step's program: a mean that the program computes, under
+ * any name.
+ */
 static int
 define_mean(struct model *m, struct statement *st, struct fail *f)
 {
@@ -597,7 +615,10 @@ define_metric(struct model *m, struct statement *st, struct fail *f)
 	if (!m->loss.kind)
 		return fail(f, FAIL_CONFIG, "%s: a metric needs a loss line",
 			    s->where);
-	/* Of logits that a loss is of, the name is the prediction's, too. */
+	/*
+	 * If the loss is from logits, the prediction has the same name as its
+	 * logits, and model_find() gives the prediction.
+	 */
 	n = st->words > 2 ? model_find(m, st->word[2]) : m->prediction;
 	if (!n || node_ids(n) || node_size(n) != node_size(m->prediction))
 		return fail(f, FAIL_CONFIG, "%s: %s is not the name of a "
@@ -627,7 +648,10 @@ add_optimizer(struct model *m, struct optimizer *o, const char *name,
 	return optimizer_parse(o, name, s, f) || settings_done(s, f) ? -1 : 0;
 }
 
-/* A line that nothing goes by; matched: nothing that is left to it. */
+/*
+ * Fail because a pattern has no variable; matched: earlier patterns match all
+ * of its variables.
+ */
 static int
 refuse_pattern(const struct settings *s, const char *pattern, bool matched,
 	       struct fail *f)
@@ -638,8 +662,8 @@ refuse_pattern(const struct settings *s, const char *pattern, bool matched,
 }
 
 /*
- * The variables that a pattern matches, for those that have none yet; -1:
- * there are none.
+ * Give an optimizer to the variables that match a pattern and have none yet.
+ * Return -1, with FAIL_CONFIG, if there are none.
  */
 static int
 assign_optimizer(struct model *m, const struct optimizer *o,
@@ -685,7 +709,10 @@ define_optimizer(struct model *m, struct statement *st,
 	return add_optimizer(m, o, st->word[1], s, f);
 }
 
-/* Without a word about it, what Keras's compile() takes. */
+/*
+ * Give the remaining variables the optimizer without for=; if there is none,
+ * rmsprop, which is the default of Keras's compile().
+ */
 static int
 assign_fallback(struct model *m, struct fail *f)
 {
@@ -703,7 +730,10 @@ assign_fallback(struct model *m, struct fail *f)
 	return 0;
 }
 
-/* "mode async for=PATTERN": which variables wait for no round. */
+/*
+ * Read "mode async for=PATTERN": the gradients of these variables wait for no
+ * round.
+ */
 static int
 define_mode(struct model *m, struct statement *st,
 	    struct names_sorted *names, struct fail *f)
@@ -742,14 +772,20 @@ define_step(struct model *m, struct statement *st, struct fail *f)
 		step_line_define(m, st, f) ? -1 : 0;
 }
 
-/* Rounds, so that a loss may be asked for before all layers are there. */
+/*
+ * How a statement begins.  Statements are handled in three rounds, so that a
+ * loss may stand in the file before the layers that it names.
+ */
 struct keyword {
 	const char *name;
 	int round;
-	size_t least, most;		/* words */
+	size_t least, most;		/* of words */
 	const char *usage;
 	int (*define)(struct model *, struct statement *, struct fail *);
-	/* Or, of variables by their names, when all are there: */
+	/*
+	 * In place of define, for statements that choose variables by their
+	 * names, when all are there.
+	 */
 	int (*choose)(struct model *, struct statement *,
 		      struct names_sorted *, struct fail *);
 };
@@ -806,7 +842,10 @@ define_one(struct model *m, struct statement *st, int round,
 	return k->define ? k->define(m, st, f) : k->choose(m, st, names, f);
 }
 
-/* The inputs of all layers that have a table as their first variable. */
+/*
+ * Return for each table the inputs of the layers that look it up, as a group;
+ * the caller frees it.
+ */
 static struct group *
 find_features(const struct model *m)
 {
@@ -836,7 +875,9 @@ find_features(const struct model *m)
 	return by;
 }
 
-/* That of the same inputs, or a new one, which takes what is there. */
+/*
+ * Return the group of the same inputs, or a new one.  Takes over like->feature.
+ */
 static struct group *
 add_group(struct model *m, struct names *known, struct group *like)
 {
@@ -852,8 +893,10 @@ add_group(struct model *m, struct names *known, struct group *like)
 	return &m->group[m->groups++];
 }
 
-/* How many ids an example has for it; 0: it depends.  At most so many of each
-   input that may have any number; NULL: nobody knows. */
+/*
+ * Return how many ids an example has in a group; 0: it is not fixed.  An input
+ * without a fixed number counts as most[input] ids, unless most is NULL.
+ */
 static size_t
 count_lookups(const struct model *m, const struct group *g, const size_t *most)
 {
@@ -919,7 +962,9 @@ define_round(struct model *m, int round, struct names_sorted *names,
 	return 0;
 }
 
-/* What stands for variables by their names, when all are there. */
+/*
+ * Handle the last round of statements, with the names of all variables sorted.
+ */
 static int
 define_last(struct model *m, struct fail *f)
 {

@@ -7,7 +7,10 @@
 #include "base/fail.h"
 #include "model/graph.h"
 
-/* All of model->statements, in an empty model; 0 or -1. */
+/*
+ * Build an empty model from all of model->statements.  Return 0; or -1 with
+ * FAIL_CONFIG, and then the model is only to be freed.
+ */
 int build_all(struct model *, struct fail *);
 
 #endif

@@ -7,16 +7,19 @@
 
 #define MAX_NAME	63
 
-/* Where in the text we are. */
+/* The present place in the text. */
 struct place {
 	const char *at, *end;
 	const char *file;
 	size_t line;
 	bool quoted;		/* between two " */
-	bool begins;		/* a word would begin here */
+	bool begins;		/* a word may begin here: # begins a comment */
 };
 
-/* So many bytes at the head of a text that has an end are a name; or 0. */
+/*
+ * Return the length of the name at the head of a text that ends in a NUL; 0:
+ * there is no name, or it is too long.
+ */
 static size_t
 name_size(const char *text)
 {
@@ -72,7 +75,7 @@ definitions_release(struct definitions *d)
 	*d = (struct definitions){ 0 };
 }
 
-/* p is at "${"; it goes behind the "}". */
+/* Replace the ${NAME} at p, and move p behind it. */
 static int
 expand_one(struct definitions *d, struct place *p, struct text *out,
 	   struct fail *f)
@@ -97,7 +100,7 @@ expand_one(struct definitions *d, struct place *p, struct text *out,
 	return 0;
 }
 
-/* A character that stands for itself, or a comment of some. */
+/* Copy a character that stands for itself, or a whole comment. */
 static void
 copy(struct place *p, struct text *out)
 {

@@ -1,8 +1,8 @@
 /*
  * definitions - names that stand for texts in a model file, as ${name}.
  *
- * They are of the reading alone: what travels, and stands in checkpoints, has
- * the texts in their places.
+ * They exist only while the file is read: the model that is sent and stored in
+ * checkpoints has the texts in their place.
  */
 #ifndef PS_DEFINITIONS_H
 #define PS_DEFINITIONS_H
@@ -19,21 +19,25 @@ struct definition {
 	bool used;
 };
 
-/* { 0 } are none. */
+/* { 0 } is an empty list. */
 struct definitions {
 	struct definition *list;
 	size_t count;
 };
 
-/* "NAME=VALUE"; FAIL_CONFIG: it is not, or the name has a value. */
+/*
+ * Add "NAME=VALUE"; the value is borrowed from the text.  Return 0; or -1 with
+ * FAIL_CONFIG if it is not such a text, or the name has a value already.
+ */
 int definitions_add(struct definitions *, const char *text, struct fail *);
 void definitions_release(struct definitions *);
 
 /*
- * Add to out the text, called file in messages, of so many bytes and a NUL
- * behind them, with each ${NAME} replaced, but in comments, and $${ by ${.
- * FAIL_CONFIG: a name that is not defined, one that is none, a definition that
- * is not used, or more than limit bytes.
+ * Append the text to out, with each ${NAME} replaced, except in comments, and
+ * each $${ replaced by ${.  The text has size bytes and a NUL behind them;
+ * messages call it file.  Return 0; or -1 with FAIL_CONFIG: a name is not
+ * defined or not a name, a definition is not used, or out has more than limit
+ * bytes.
  */
 int definitions_expand(struct definitions *, const char *file,
 		       const char *text, size_t size, size_t limit,

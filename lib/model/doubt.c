@@ -1,7 +1,8 @@
 /*
- * What can be told of a model before it has seen any data: that its loss is of
- * what is no probability, that nothing is trained, that zeros stay.  What can
- * only be a mistake is refused, what may be meant is said.
+ * What can be said of a model before it has seen any data: that its loss takes
+ * for a probability what is not one, that nothing is trained, that zeros stay
+ * zeros.  What can only be a mistake is refused; for what may be meant there is
+ * a warning.
  */
 #include "model/model.h"
 
@@ -20,7 +21,7 @@ is_kind(const struct node *n, const char *kind)
 	return n->kind && strcmp(n->kind, kind) == 0;
 }
 
-/* Is the kind one of these words? */
+/* Return whether the kind of a node is one of these words. */
 static bool
 is_one_of(const struct node *n, const char *words)
 {
@@ -34,10 +35,10 @@ is_one_of(const struct node *n, const char *words)
 	return false;
 }
 
-/* ---- where the numbers of a layer lie ---- */
+/* ---- the range of a layer's numbers ---- */
 
 struct range {
-	double low, high;		/* NaN: nobody knows */
+	double low, high;		/* NaN: not known */
 };
 
 static const struct {
@@ -69,7 +70,7 @@ greater(double a, double b)
 	return isnan(a) || isnan(b) ? NAN : fmax(a, b);
 }
 
-/* Of layers that give numbers between those of their inputs. */
+/* Return the range of a layer whose numbers lie between those of its inputs. */
 static struct range
 hull(const struct node *n, const struct range *of)
 {
@@ -99,7 +100,7 @@ sum(const struct node *n, const struct range *of)
 	return r;
 }
 
-/* Infinities times 0 are NaN, which is as much as can be said of them. */
+/* Return the range of a product.  An infinity times 0 is NaN: not known. */
 static struct range
 product(const struct node *n, const struct range *of)
 {
@@ -134,7 +135,7 @@ range_of(const struct node *n, const struct range *of)
 	return (struct range){ NAN, NAN };
 }
 
-/* Of all nodes; free it. */
+/* Return the range of each node; the caller frees it. */
 static struct range *
 find_ranges(const struct model *m)
 {
@@ -158,7 +159,7 @@ add_range(struct text *out, struct range r)
 		text_add(out, "from %g to %g", r.low, r.high);
 }
 
-/* The loss takes what comes out of a layer for a probability. */
+/* Check a loss that takes the numbers of a layer for probabilities. */
 static int
 look_at_probability(const struct model *m, struct range r, struct text *out,
 		    struct fail *f)
@@ -188,7 +189,7 @@ look_at_probability(const struct model *m, struct range r, struct text *out,
 	return 0;
 }
 
-/* ... or for what a sigmoid or softmax is still to be applied to. */
+/* Check a loss that takes the numbers of a layer for logits. */
 static void
 look_at_logits(const struct model *m, struct range r, struct text *out)
 {
@@ -227,7 +228,7 @@ look_at_value(const struct model *m, struct range r, struct text *out)
 	}
 }
 
-/* What a layer gives whatever comes into it; or NULL. */
+/* Return why the output of a layer does not depend on its input; or NULL. */
 static const char *
 constant(const struct node *n)
 {
@@ -243,7 +244,10 @@ constant(const struct node *n)
 	return NULL;
 }
 
-/* Nothing that leads to such a layer is ever trained by it. */
+/*
+ * Look for layers whose output is constant: they pass no gradient on, so what
+ * leads to them is not trained.
+ */
 static int
 look_at_constants(const struct model *m, struct text *out, struct fail *f)
 {
@@ -294,7 +298,7 @@ look_at_classes(const struct model *m, struct text *out)
 
 /* ---- metrics ---- */
 
-/* Is what it gives on one side of the threshold, whatever that is? */
+/* Return whether all numbers of a layer are on one side of the threshold. */
 static bool
 is_one_sided(const struct node *n, struct range r, double threshold)
 {
@@ -369,26 +373,27 @@ look_at_rates(const struct model *m, struct text *out)
 }
 
 /*
- * Which variables have no gradient, and never will: those whose initial values,
- * zeros, keep each other where they are.  A variable that has a gradient is no
- * longer zero; so more and more may have one, until no other is found.
+ * Find the variables that never get a gradient: their initial values are zeros,
+ * and keep the gradients of each other zero.  A variable that has a gradient
+ * does not stay zero, which may give others a gradient; so the search is
+ * repeated until it finds no more.
  */
 struct start {
 	const struct model *m;
-	bool *zero;		/* of each variable: it is all zeros, */
-	bool *moves;		/* and here: it has a gradient */
-	bool *none;		/* of each node: it gives zeros, */
-	bool *reached;		/* and here: a gradient comes to it */
+	bool *zero;		/* for each variable: it is all zeros */
+	bool *moves;		/* for each variable: it has a gradient */
+	bool *none;		/* for each node: its output is zeros */
+	bool *reached;		/* for each node: a gradient reaches it */
 };
 
-/* The layer's variable i; true, too, if there is none. */
+/* Return whether the layer's variable i is all zeros, or does not exist. */
 static bool
 starts_zero(const struct start *s, const struct node *n, size_t i)
 {
 	return i >= n->variables || s->zero[n->variable[i]];
 }
 
-/* How many of its inputs give zeros. */
+/* Return how many of a layer's inputs are zeros. */
 static size_t
 count_none(const struct start *s, const struct node *n)
 {
@@ -421,7 +426,7 @@ gives_zeros(const struct start *s, const struct node *n)
 			  "reduce_mean reduce_sum");
 }
 
-/* Does a gradient that has come to the layer go on to input i? */
+/* Return whether a gradient that has reached the layer reaches its input i. */
 static bool
 goes_on(const struct start *s, const struct node *n, size_t i)
 {
@@ -438,7 +443,9 @@ goes_on(const struct start *s, const struct node *n, size_t i)
 	return true;
 }
 
-/* ... and to its variable i? */
+/*
+ * Return whether a gradient that has reached the layer reaches its variable i.
+ */
 static bool
 comes_to(const struct start *s, const struct node *n, size_t i)
 {
@@ -458,7 +465,7 @@ find_more(struct start *s)
 
 	for (size_t i = 0; i < m->nodes; i++)
 		s->none[i] = gives_zeros(s, m->node[i]);
-	/* A probability of 0 is clipped. */
+	/* A probability of 0 is clipped, and has no gradient. */
 	s->reached[top->index] = !s->none[top->index] || m->loss.logits ||
 		!m->loss.kind->link;
 	for (size_t i = m->nodes; i-- > 0;) {
@@ -481,7 +488,10 @@ find_more(struct start *s)
 	return more;
 }
 
-/* Of each variable whether a layer that leads to the loss has it; free it. */
+/*
+ * Return for each variable whether a layer that leads to the loss has it; the
+ * caller frees it.
+ */
 static bool *
 find_used(const struct model *m)
 {
@@ -564,7 +574,7 @@ look_at_loss(const struct model *m, struct text *out, struct fail *f)
 	return status;
 }
 
-/* Of what a step's program computes nobody knows. */
+/* Nothing is known of what a step's program computes. */
 int
 model_doubts(const struct model *m, struct text *out, struct fail *f)
 {

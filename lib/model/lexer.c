@@ -13,7 +13,10 @@ blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
 }
 
-/* A word that ends there; only what it needs, as there may be many. */
+/*
+ * Return a copy of a word without its quotes.  It has only the memory that it
+ * needs, as there may be many.
+ */
 static char *
 unquoted(const char *p, const char *end)
 {
@@ -26,8 +29,9 @@ unquoted(const char *p, const char *end)
 }
 
 /*
- * The next word of a line, without its quotes; *at moves behind it.  NULL at
- * the end, or when a quote is not closed: *at then stands on that quote.
+ * Return the next word of a line, without its quotes, and move *at behind it.
+ * Return NULL at the end of the line; or when a quote is not closed, and then
+ * *at is at that quote.
  */
 static char *
 next_word(const char **at, const char *end)
@@ -76,7 +80,10 @@ read_line(struct statement *s, const char *at, const char *end,
 	char *word;
 
 	while ((word = next_word(&at, end)) != NULL) {
-		/* Only behind a name: "a=b" at the head is a missing blank. */
+		/*
+		 * A setting stands behind a name: "a=b" at the head of a line
+		 * is a name with a blank missing.
+		 */
 		if (s->words > 0 && strchr(word, '=') &&
 		    strcmp(word, "=") != 0) {
 			const int bad = add_setting(s, word, f);

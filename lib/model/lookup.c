@@ -14,18 +14,20 @@ struct entry {
 };
 
 struct lookup {
-	size_t sharers;		/* beside the first */
-	uint64_t bins;		/* of hashing; 0: this is a vocabulary */
-	uint64_t masked;	/* 1 if there is a mask, which is then id 0 */
-	uint64_t oov;		/* ids behind it for unknown words */
+	size_t sharers;		/* references beside the first */
+	uint64_t bins;		/* for hashing; 0: this is a vocabulary */
+	uint64_t masked;	/* 1 if there is a mask, whose id is 0; else
+				   0 */
+	uint64_t oov;		/* ids for unknown words, behind the mask */
 	struct text arena;	/* all words, each with its NUL */
-	struct entry *word;	/* count, the mask first if there is one */
+	struct entry *word;	/* count words, the mask first if there is
+				   one */
 	size_t count;
 	size_t *slot;		/* open addressing; word + 1, or 0 */
 	size_t slots;		/* a power of two, at least twice count */
 };
 
-/* The slot where a word is, or where it would go. */
+/* Return the slot where a word is, or would be put. */
 static size_t *
 place(const struct lookup *l, const char *word, size_t size)
 {

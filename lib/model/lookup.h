@@ -1,6 +1,4 @@
-/*
- * lookup - words to ids: Keras's StringLookup and Hashing.
- */
+/* lookup - ids of words: Keras's StringLookup and Hashing. */
 #ifndef PS_LOOKUP_H
 #define PS_LOOKUP_H
 
@@ -14,38 +12,51 @@
 struct lookup;
 
 /*
- * By a vocabulary of count words, copied; oov is num_oov_indices: unknown
- * words get ids below oov (by hash if there are several), the words follow.
- * With a mask word, that one is id 0 and all others move up by one.
- * A word that stands in the list twice is refused.
+ * Return a lookup by a vocabulary of count words, which are copied.  oov is
+ * Keras's num_oov_indices: unknown words get the ids below oov (by hash if
+ * there are several), and the words of the vocabulary those from oov on.  With
+ * a mask word, that one is id 0 and all others move up by one.  Return NULL,
+ * with FAIL_CONFIG, if a word is in the list twice.  The caller frees the
+ * lookup.
  */
 struct lookup *lookup_vocabulary(char *const *words, size_t count,
 				 uint64_t oov, const char *mask,
 				 struct fail *);
 
-/* By XXH3-64 of the word modulo bins. */
+/* Return a lookup by XXH3-64 of the word, modulo bins; the caller frees it. */
 struct lookup *lookup_hashing(uint64_t bins);
 
-/* The same once more; each is to be freed.  In one thread at a time. */
+/*
+ * Return the same lookup once more; each reference is to be freed.  Only one
+ * thread at a time may share or free.
+ */
 struct lookup *lookup_share(struct lookup *);
 
 void lookup_free(struct lookup *);
 
-uint64_t lookup_rows(const struct lookup *);	/* ids are below this */
+uint64_t lookup_rows(const struct lookup *);	/* all ids are below this */
 
-#define LOOKUP_UNKNOWN	UINT64_MAX	/* not in the vocabulary, and no oov */
+#define LOOKUP_UNKNOWN	UINT64_MAX	/* the word is not in the vocabulary,
+					   and oov is 0 */
+/* Return the id of a word of size bytes, or LOOKUP_UNKNOWN. */
 uint64_t lookup_find(const struct lookup *, const char *word, size_t size);
 
-/* Add all that decides which ids the words get. */
+/* Add to a hash everything that decides which ids words get. */
 void lookup_hash(const struct lookup *, struct hash *);
 
-/* Do they give the same ids to the same words?  NULL: to none. */
+/*
+ * Return whether both give the same ids to the same words; NULL is a lookup
+ * without words.
+ */
 bool lookup_same(const struct lookup *, const struct lookup *);
 
-/* Of two that are not the same: what of them is not, such as "its words". */
+/*
+ * Return what differs between two lookups that are not the same, for example
+ * "its words".
+ */
 const char *lookup_difference(const struct lookup *, const struct lookup *);
 
-/* The word behind an id of a vocabulary, or NULL. */
+/* Return the word of an id of a vocabulary, or NULL. */
 const char *lookup_word(const struct lookup *, uint64_t id);
 
 #endif

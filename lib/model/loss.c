@@ -12,9 +12,9 @@
 #define EPSILON	1e-7		/* Keras's backend.epsilon() */
 
 /*
- * Both functions of a kind whose examples are one number each, made of
- * NAME(l, x, label) and NAME_slope(l, x, label) for one example.  A loop that
- * they are inlined into takes several examples at a time.
+ * Define both functions of a kind whose examples have one number each, from
+ * NAME(l, x, label) and NAME_slope(l, x, label) for one example.  They are
+ * inlined into a loop, which is vectorized.
  */
 #define LOSS_OF_ONE(name)						\
 static TARGET_CLONES void						\
@@ -47,7 +47,7 @@ clip(double p)
 	return p < EPSILON ? EPSILON : p > 1 - EPSILON ? 1 - EPSILON : p;
 }
 
-/* Keras clips by a function whose slope is 0 beyond its ends. */
+/* Keras clips probabilities by a function whose derivative is 0 outside. */
 static inline bool
 clipped(double p)
 {
@@ -117,8 +117,9 @@ binary_gradient(const struct loss *l, float *restrict dx,
 }
 
 /*
- * log(sum(exp(x))), without overflow.  The largest is found by comparing: gcc
- * 12 for arm64 cannot compile the loop with fmax() that it makes of that.
+ * Return log(sum(exp(x))) without overflow.  The maximum is found by comparing,
+ * because gcc 12 for arm64 cannot compile the vector loop that it makes of
+ * fmax().
  */
 static double
 log_sum(const float *x, size_t width)
@@ -132,7 +133,7 @@ log_sum(const float *x, size_t width)
 	return largest + log(sum);
 }
 
-/* Keras divides by what probabilities sum up to once they are clipped. */
+/* Return the sum of the clipped probabilities; Keras divides by it. */
 static double
 clipped_sum(const float *x, size_t width)
 {
@@ -241,7 +242,7 @@ hinge(const struct loss *l, double x, double label)
 	return short_of_1(x, label) < 0 ? 0 : short_of_1(x, label);
 }
 
-/* TensorFlow's maximum() of two that tie has the slope of the first. */
+/* At a tie TensorFlow's maximum() has the derivative of its first argument. */
 static inline float
 hinge_slope(const struct loss *l, float x, float label)
 {
@@ -356,7 +357,8 @@ loss_parse(struct loss *l, const char *name, struct settings *s,
 		settings_float(s, "delta", &l->delta, FLT_MIN, FLT_MAX, f) : 0;
 }
 
-#define BLOCK	256		/* of values, in the nearest cache */
+#define BLOCK	256		/* values at a time: they stay in the
+				   first-level cache */
 
 double
 loss_sum(const struct loss *l, const float *x, size_t width,

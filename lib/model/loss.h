@@ -1,8 +1,8 @@
 /*
- * loss - how far a prediction is from its label: a table.
+ * loss - how far a prediction is from its label: a table of kinds.
  *
- * Names and formulas are Keras's.  What an example loses does not depend on
- * the others that it is given with.
+ * Names and formulas are Keras's.  The loss of an example does not depend on
+ * the other examples of its batch.
  */
 #ifndef PS_LOSS_H
 #define PS_LOSS_H
@@ -17,18 +17,23 @@ struct loss;
 
 struct loss_kind {
 	const char *name;
-	const char *link;	/* the activation it undoes to be exact, and
-				   that makes predictions of logits; or NULL */
-	bool classes;		/* one number for each class; else one */
+	const char *link;	/* the activation whose input, the logits, it is
+				   computed from to be exact, and that makes
+				   predictions of logits; or NULL */
+	bool classes;		/* x has one number for each class; else one
+				   number */
 	bool two_sided;		/* labels must be 0 or 1 */
-	bool smoothed;		/* label_smoothing= is a setting of it, */
-	bool bounded;		/* delta= is one */
-	float threshold;	/* what tells 0 from 1 in a prediction */
-	/* Of n examples, width numbers of x and one label each. */
+	bool smoothed;		/* it has the setting label_smoothing= */
+	bool bounded;		/* it has the setting delta= */
+	float threshold;	/* a prediction above this stands for 1 */
+	/*
+	 * Set the loss of n examples, with width numbers of x and one label
+	 * each.
+	 */
 	void (*value)(const struct loss *, double *restrict value,
 		      const float *restrict x, size_t width,
 		      const float *restrict label, size_t n);
-	/* Add the derivatives by x to dx. */
+	/* Add the derivatives with respect to x to dx[n * width]. */
 	void (*gradient)(const struct loss *, float *restrict dx,
 			 const float *restrict x, size_t width,
 			 const float *restrict label, size_t n);
@@ -37,23 +42,26 @@ struct loss_kind {
 /* The "loss" line of a model. */
 struct loss {
 	const struct loss_kind *kind;
-	bool logits;		/* x is what the link is applied to */
+	bool logits;		/* x is the input of the link */
 	float label_smoothing;
 	float delta;
 };
 
-/* By name and settings (from_logits=, label_smoothing=, delta=), or -1. */
+/*
+ * Read a loss by its name and the settings from_logits=, label_smoothing= and
+ * delta=, which are taken from s.  Return 0, or -1 with FAIL_CONFIG.
+ */
 int loss_parse(struct loss *, const char *name, struct settings *,
 	       struct fail *);
 
 /*
- * The sum of what n examples lose, one after the other, each times its weight
- * (NULL: all are 1).
+ * Return the sum of the loss of n examples, added up in their order, each times
+ * its weight (NULL: 1).
  */
 double loss_sum(const struct loss *, const float *x, size_t width,
 		const float *label, const float *weight, size_t n);
 
-/* Set dx, n x width, to the derivatives of that by x. */
+/* Set dx[n * width] to the derivatives of that sum with respect to x. */
 void loss_slopes(const struct loss *, float *dx, const float *x, size_t width,
 		 const float *label, const float *weight, size_t n);
 

@@ -22,7 +22,10 @@ has_column(const struct input *in, const char *name)
 	return false;
 }
 
-/* Columns may be renamed; the same ones in another order are a mistake. */
+/*
+ * Return whether the same columns are in another order: a mistake, while
+ * columns with other names are not.
+ */
 static bool
 reordered(const struct input *a, const struct input *b)
 {
@@ -38,7 +41,7 @@ reordered(const struct input *a, const struct input *b)
 	return moved;
 }
 
-/* What two inputs come to their ids by, and is not the same; or NULL. */
+/* Return the first difference in how two inputs get their ids; or NULL. */
 static const char *
 difference(const struct input *was, const struct input *is)
 {
@@ -77,7 +80,9 @@ find_input(const struct model *m, const char *name)
 	return NULL;
 }
 
-/* What a table is looked up by first; the others have the same ids. */
+/*
+ * Return the first input that looks up a table; the others have the same ids.
+ */
 static const struct input *
 table_input(const struct model *m, const char *table)
 {
@@ -89,7 +94,7 @@ table_input(const struct model *m, const char *table)
 	return NULL;
 }
 
-/* Tables whose inputs have other names now. */
+/* Compare the inputs of tables whose inputs have other names now. */
 static void
 compare_tables(const struct model *was, const struct model *is,
 	       struct text *to)

@@ -1,8 +1,8 @@
 /*
- * meaning - do the rows of two models stand for the same things?
+ * meaning - whether the rows of two models stand for the same things.
  *
- * A variable is found by its name and shape; what its rows, and the classes of
- * a label, stand for is in how inputs come to their ids and values.
+ * A variable is found by its name and shape.  But what its rows, or the classes
+ * of a label, stand for depends on how inputs get their ids and values.
  */
 #ifndef PS_MEANING_H
 #define PS_MEANING_H
@@ -11,9 +11,9 @@
 #include "model/model.h"
 
 /*
- * Add "model.ps:1: w: its words" for each input of a model whose ids are
- * others than an older model's, by the name of the input or that of the table
- * that it looks up.
+ * Add "model.ps:1: w: its words" to the text for each input whose ids differ
+ * from an older model's.  The older input is found by its name, or by the table
+ * that it looks up; labels are compared, too.
  */
 void meaning_compare(const struct model *was, const struct model *is,
 		     struct text *);

@@ -13,29 +13,35 @@
 
 struct metric_kind {
 	const char *name;
-	size_t classes;		/* that it tells apart at most; or 0 */
-	/* n examples: width predictions, one label and one weight each. */
+	size_t classes;		/* that it tells apart, at most; or 0 */
+	/*
+	 * Add n examples, with width predictions, one label and one weight
+	 * each.
+	 */
 	void (*add)(const struct metric *, struct metric_state *,
 		    const float *p, size_t width, const float *label,
 		    const float *weight, size_t n);
 	double (*value)(const struct metric_state *);
 };
 
-/* The class of a label; width when it is none of them. */
+/* Return the class of a label; width if it is not one of the classes. */
 static size_t
 class_of(float label, size_t width)
 {
 	return label >= 0 && label < (float)width ? (size_t)label : width;
 }
 
-/* Of two classes the second; with one column, what it is. */
+/*
+ * Return the prediction of the second of two classes; of one column that
+ * column.
+ */
 static float
 score_of(const float *p, size_t width)
 {
 	return width == 1 ? p[0] : p[1];
 }
 
-/* What example i counts; with no weights all count 1. */
+/* Return the weight of example i. */
 static double
 counts(const float *weight, size_t i)
 {
@@ -68,7 +74,10 @@ largest(const float *p, size_t width)
 	return best;
 }
 
-/* Keras's: above the threshold, not at it; the first of the largest. */
+/*
+ * As in Keras a prediction must be above the threshold, not at it; of several
+ * largest classes the first counts.
+ */
 static void
 add_accuracy(const struct metric *m, struct metric_state *s, const float *p,
 	     size_t width, const float *label, const float *weight, size_t n)
@@ -87,7 +96,7 @@ add_accuracy(const struct metric *m, struct metric_state *s, const float *p,
 	add_hits(s, hits, of);
 }
 
-/* Of those called positive, how many are. */
+/* The share of examples called positive that are positive. */
 static void
 add_precision(const struct metric *m, struct metric_state *s, const float *p,
 	      size_t width, const float *label, const float *weight, size_t n)
@@ -104,7 +113,7 @@ add_precision(const struct metric *m, struct metric_state *s, const float *p,
 	add_hits(s, hits, of);
 }
 
-/* Of the positive ones, how many are called so. */
+/* The share of positive examples that are called so. */
 static void
 add_recall(const struct metric *m, struct metric_state *s, const float *p,
 	   size_t width, const float *label, const float *weight, size_t n)
@@ -148,8 +157,9 @@ f1(const struct metric_state *s)
 }
 
 /*
- * As in TensorFlow's in_top_k(): those that tie with the last of the k are
- * among them, and what is not finite is not.
+ * Return whether a class is among the k largest predictions.  As in
+ * TensorFlow's in_top_k(), predictions that tie with the last of the k are
+ * among them, and one that is not finite is not.
  */
 static bool
 is_among(const float *p, size_t width, size_t class, uint64_t k)
@@ -200,7 +210,9 @@ root_mean(const struct metric_state *s)
 	return sqrt(mean(s));
 }
 
-/* So many positive examples were foretold, and there are so many. */
+/*
+ * The sum of the predicted probabilities over the number of positive examples.
+ */
 static void
 add_calibration(const struct metric *m, struct metric_state *s,
 		const float *p, size_t width, const float *label,
@@ -216,7 +228,10 @@ add_calibration(const struct metric *m, struct metric_state *s,
 	}
 }
 
-/* Keras's bounds: certainty that is wrong costs 16.1, not infinity. */
+/*
+ * Return -log(p) with Keras's bounds: a wrong certainty costs 16.1, not
+ * infinity.
+ */
 static inline double
 surprise(double p)
 {
@@ -233,7 +248,7 @@ surprises(double *restrict error, const double *restrict p, size_t n)
 		error[i] = surprise(p[i]);
 }
 
-/* What is said of the class that it is. */
+/* Return the predicted probability of the label's class. */
 static double
 said(const float *p, size_t width, float label)
 {
@@ -244,7 +259,8 @@ said(const float *p, size_t width, float label)
 	return class < width ? (double)p[class] : 0;
 }
 
-#define BLOCK	256		/* of examples, in the nearest cache */
+#define BLOCK	256		/* examples at a time: they stay in the
+				   first-level cache */
 
 static void
 add_log_loss(const struct metric *m, struct metric_state *s, const float *p,
@@ -265,7 +281,10 @@ add_log_loss(const struct metric *m, struct metric_state *s, const float *p,
 	}
 }
 
-/* With several columns the label is a class: 1 there and 0 elsewhere. */
+/*
+ * Return what prediction i should be: the label; with several columns 1 in the
+ * column of the label's class and 0 in the others.
+ */
 static double
 target(float label, size_t width, size_t i)
 {
@@ -305,7 +324,10 @@ add_absolute(const struct metric *m, struct metric_state *s, const float *p,
 	}
 }
 
-/* Which grows with the probability, and does not become 1 or 0 as that does. */
+/*
+ * Return a score that grows with the probability but does not round to 0 or 1
+ * as a probability does.
+ */
 static float
 rank_score(const struct metric *m, const float *p, size_t width)
 {
@@ -334,9 +356,9 @@ add_auc(const struct metric *m, struct metric_state *s, const float *p,
 }
 
 /*
- * A number that grows with the score, and beside it whether it is positive in
- * the lowest bit.  A negative float grows as its bits shrink; adding 0 makes
- * one of the two zeros, which must tie.
+ * Return an integer that grows with the score, with the lowest bit for whether
+ * the label is positive.  The bits of a negative float fall as the float grows;
+ * adding 0 turns -0 into 0, because the two zeros must tie.
  */
 static uint64_t
 sort_key(float score, unsigned char positive)
@@ -358,9 +380,9 @@ by_key(const void *a, const void *b)
 }
 
 /*
- * Mann and Whitney's U: of all pairs of a positive and a negative, those with
- * the positive above, and half of those that tie.  Counted twice over, in
- * whole numbers, it is exact.
+ * Return Mann and Whitney's U as a share of all pairs: the pairs of a positive
+ * and a negative example in which the positive one is above, and half of those
+ * that tie.  Counted twice in integers it is exact.
  */
 static double
 area(const uint64_t *key, size_t n)

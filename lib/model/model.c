@@ -22,7 +22,10 @@ node_size(const struct node *n)
 	return shape_size(n->shape);
 }
 
-/* The last: a hidden node bears the name of the one that it is part of. */
+/*
+ * A name has several nodes if its line makes hidden ones; the last is the
+ * visible one.
+ */
 struct node *
 model_find(const struct model *m, const char *name)
 {
@@ -122,7 +125,10 @@ model_free(struct model *m)
 	free(m);
 }
 
-/* Backwards: a node comes behind those that it is made of. */
+/*
+ * Mark the nodes that lead to a result.  Backwards, since a node comes after
+ * its inputs.
+ */
 static bool *
 mark_used(const struct model *m)
 {

@@ -15,8 +15,9 @@
 #include "tensor/variable.h"
 
 /*
- * A model file and the files it names (vocabularies), so that it can travel
- * to another machine, or into a checkpoint, whole.  file[0] is the model.
+ * A model file and the files that it names (vocabularies), all together, so
+ * that it can be sent to another machine or stored in a checkpoint.  file[0] is
+ * the model.
  */
 #define MODEL_FILES	4096
 
@@ -32,84 +33,109 @@ struct model_source {
 };
 
 /*
- * Read a model file, or "-", standard input, and what it names, relative to
- * its folder or to ours; what is not in that folder is refused unless it may
- * be anywhere.  Definitions, if not NULL, are put in their places.
+ * Read a model file, or "-" for standard input, and the files that it names,
+ * relative to its folder, or for standard input to the working directory.  A
+ * file outside that folder is refused (FAIL_DENIED) unless anywhere is set.
+ * ${NAME}s are replaced by the definitions, which may be NULL.  Return 0; or -1
+ * with FAIL_NOINPUT, FAIL_DENIED or FAIL_CONFIG.  The caller releases the
+ * source.
  */
 int model_source_read(struct model_source *, const char *path,
 		      struct definitions *, bool anywhere, struct fail *);
 void model_source_release(struct model_source *);
 
-/* Its hash, of all files, 32 digits: are two models the same? */
+/*
+ * Write the hash of all files, 32 digits, by which two models can be compared.
+ */
 void model_source_hash(const struct model_source *, char text[33]);
 
 struct model;
 
-/* Parse and check; messages name file:line, kind is FAIL_CONFIG. */
+/*
+ * Parse and check a model, which the caller frees; NULL with FAIL_CONFIG, and a
+ * message that names file:line.  The source is not needed any more afterwards.
+ */
 struct model *model_parse(const struct model_source *, struct fail *);
 void model_free(struct model *);
 
 /*
- * Add a line to the text for each input and layer that leads to neither the
- * loss nor a metric: "model.ps:4: side leads ...".
+ * Add a line to the text, "model.ps:4: side leads ...", for each input and
+ * layer that leads to neither the loss nor a metric.
  */
 void model_unused(const struct model *, struct text *);
 
 /*
- * Is it one that can learn?  What can only be a mistake, as a cross-entropy of
- * what is no probability, is FAIL_CONFIG; a line is added to the text for each
- * thing that seldom is meant.  Who only evaluates need not ask.
+ * Check whether the model can learn.  Return -1 with FAIL_CONFIG for what can
+ * only be a mistake, for example a cross-entropy of numbers that are not
+ * probabilities; else 0, and add a line to the text for each thing that is
+ * seldom meant.  A program that only evaluates need not call it.
  */
 int model_doubts(const struct model *, struct text *, struct fail *);
 
-/* A thread that cannot be ended may read it: it is never freed. */
+/*
+ * Never free this model: a thread that cannot be ended may still read it.
+ * model_free() does nothing then.
+ */
 void model_keep(const struct model *);
 
-/* All borrowed, good as long as the model. */
+/* What these return is borrowed, good as long as the model. */
 const struct input *model_inputs(const struct model *, size_t *count);
 const struct input *model_label(const struct model *);	/* or NULL */
 const struct variable *model_variables(const struct model *, size_t *count);
 const struct variable *model_variable(const struct model *, const char *name);
 					/* or NULL */
-/* An example has at most so many ids of each input that may have any number of
-   them: what a step costs follows from that. */
+/*
+ * Set how many ids an example has at most, for each input that may have any
+ * number of them (0: not known); the estimates of a step's cost use it.
+ */
 void model_expect(struct model *, const size_t *ids);
 const struct metric *model_metrics(const struct model *, size_t *count);
 
 /*
- * Layer i of those that somebody else computes (see external.h), and the line
- * that it stands in; NULL behind the last.
+ * Return the name of layer i of those that a program computes (see external.h),
+ * and set *where to its line; NULL behind the last.
  */
 const char *model_external(const struct model *, size_t i, const char **where);
 
 /*
- * Step line i, of those whose steps a program computes, and where it stands;
- * NULL behind the last.
+ * Return the name of step line i, and set *where to its line; NULL behind the
+ * last.
  */
 const char *model_step(const struct model *, size_t i, const char **where);
-/* That of a name; of NULL the first one; false: there is none. */
+/*
+ * Find a step line by its name, or for NULL the first one.  Return false if
+ * there is none.
+ */
 bool model_find_step(const struct model *, const char *name, size_t *i);
 /*
- * Inputs are read together that are of one data set; their features stand side
- * by side in a batch.  Number 0 has no name, and may have no inputs.
+ * A data set: inputs that are read together.  Their features are side by side
+ * in a batch.  Number 0 has no name, and may have no inputs.
  */
 struct model_dataset {
-	const char *name;		/* "": that one; borrowed */
-	const struct input *input, *label;	/* NULL: that of another one */
-	size_t first, inputs;		/* features of a batch */
+	const char *name;		/* borrowed; "" for number 0 */
+	const struct input *input, *label;	/* label NULL: it is of another
+						   data set, or there is none */
+	size_t first, inputs;		/* its features in a batch */
 };
 size_t model_datasets(const struct model *);
 struct model_dataset model_dataset(const struct model *, size_t);
-/* A bit for each data set that the step line takes; 0: its program has data of
-   its own.  A model with a loss takes the first one. */
+/*
+ * Return a bit for each data set that a step line takes; 0: its program has
+ * data of its own.  A model with a loss takes number 0.
+ */
 uint64_t model_reads(const struct model *, size_t line);
-/* That of its first input. */
+/* Return the data set of the line's first input. */
 size_t model_reads_first(const struct model *, size_t line);
-/* The first line that takes one data set: it evaluates and predicts, by that
-   one; false: there is none. */
+/*
+ * Find the first step line that takes a single data set: evaluation and
+ * prediction use that line and that set.  Return false if there is none.
+ */
 bool model_scored(const struct model *, size_t *line, size_t *dataset);
 
-/* Numbers in one prediction: 1, or the classes; 0: none is made. */
+/*
+ * Return how many numbers a prediction has: 1, or the number of classes; 0: the
+ * model predicts nothing.
+ */
 size_t model_outputs(const struct model *);
 
 #endif

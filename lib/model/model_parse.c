@@ -1,5 +1,6 @@
 /*
- * model_parse - a model out of its file: lines, and what each one adds.
+ * model_parse - make a model from its file: read the lines, and add what each
+ * one says.
  */
 #include "model/model.h"
 

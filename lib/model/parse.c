@@ -35,7 +35,10 @@ parse_shape(const char *text, struct shape *shape)
 	return good;
 }
 
-/* The words of a vocabulary file, one a line; text is cut in place. */
+/*
+ * Return the words of a vocabulary file, one on each line; the caller frees the
+ * list.  They point into text, which is changed.
+ */
 static char **
 split_lines(char *text, size_t *count)
 {
@@ -63,10 +66,10 @@ find_file(const struct model *m, const char *name)
 	return i == NAMES_NONE ? NULL : &m->source->file[i];
 }
 
-/* Words as a model has them, and what goes with them. */
+/* The words of a lookup, and its settings. */
 struct vocabulary {
-	const struct model_file *file;	/* NULL: they are in the line, */
-	const char *line;		/* here */
+	const struct model_file *file;	/* NULL: the words are in line */
+	const char *line;		/* "WORD,WORD..." */
 	const char *mask;		/* or NULL */
 	uint64_t oov;
 };
@@ -78,7 +81,10 @@ make_lookup(struct input *in, struct model *m, const struct vocabulary *v,
 	const size_t size = v->file ? v->file->size : strlen(v->line);
 	size_t count;
 
-	/* One file may be named by many lines, each with other settings. */
+	/*
+	 * Many lines may name one file, each with other settings, so a small
+	 * model could ask for much memory.
+	 */
 	if (size > MODEL_WORDS - m->words)
 		return fail(f, FAIL_CONFIG, "%s: this and the vocabularies "
 			    "above take more than %zu MiB", in->where,
@@ -102,7 +108,7 @@ make_lookup(struct input *in, struct model *m, const struct vocabulary *v,
 	return 0;
 }
 
-/* Inputs that have the same words share them. */
+/* Let inputs with the same words and settings share one lookup. */
 static int
 share_lookup(struct input *in, struct model *m, const struct vocabulary *v,
 	     struct fail *f)
@@ -148,7 +154,7 @@ read_vocabulary(struct input *in, struct model *m, const char *vocab,
 	return share_lookup(in, m, &v, f);
 }
 
-/* Is a table to have rows for whatever ids there are? */
+/* Return whether rows=hash is set: ids are any 64 bits. */
 static bool
 is_hashed(struct settings *s, bool label)
 {
@@ -186,7 +192,10 @@ read_string(struct input *in, struct model *m, struct settings *s,
 	return 0;
 }
 
-/* Keras's Discretization; false: the ids are what the data have. */
+/*
+ * Read bin_boundaries= (Keras's Discretization).  Return false if they are not
+ * set: the data have ids.
+ */
 static bool
 read_boundaries(struct input *in, struct settings *s)
 {
@@ -249,7 +258,7 @@ read_columns(struct input *in, struct settings *s, struct fail *f)
 	return 0;
 }
 
-/* Is it a value that the input can have? */
+/* Return whether a text is a value that the input can have. */
 static bool
 fits(const struct input *in, const char *text)
 {
@@ -282,7 +291,7 @@ read_pad(struct input *in, struct settings *s, struct fail *f)
 	return 0;
 }
 
-/* Keras's HashedCrossing. */
+/* Read cross= (Keras's HashedCrossing). */
 static int
 read_crossing(struct input *in, struct settings *s, struct fail *f)
 {
@@ -298,7 +307,7 @@ read_crossing(struct input *in, struct settings *s, struct fail *f)
 		    in->name);
 }
 
-/* What is in the brackets behind the kind, if they are there. */
+/* Read the brackets behind the kind, if there are any. */
 static int
 read_brackets(struct input *in, const char *text, bool label, struct fail *f)
 {

@@ -9,10 +9,17 @@
 
 #include <stdbool.h>
 
-/* "[3]", "[28,28]", "3,4", "[]" (rank 0); dimensions of 1 or more. */
+/*
+ * Read "[3]", "[28,28]", "3,4" or "[]" (rank 0); dimensions are 1 or more.
+ * Return false, and leave the shape as it was, for any other text.
+ */
 bool parse_shape(const char *text, struct shape *);
 
-/* "string[3]" and its settings; input->name and where are set before. */
+/*
+ * Read the kind of an input or label, such as "string[3]", and its settings.
+ * The caller has set name and where.  Return 0, or -1 with FAIL_CONFIG;
+ * parse_release() is to be called in both cases.
+ */
 int parse_input(struct input *, struct model *, struct statement *,
 		bool label, struct fail *);
 void parse_release(struct input *);

@@ -1,5 +1,5 @@
 /*
- * source - a model file and the files that it names, read once and carried
+ * source - read a model file and the files that it names, once, to be carried
  * along.
  */
 #include "model/model.h"
@@ -31,7 +31,7 @@ add_file(struct model_source *source, const char *name)
 	return &source->file[source->count++];
 }
 
-/* What some editors put in front of a text is none of it. */
+/* Remove the byte order mark that some editors put in front of a text. */
 static void
 drop_mark(struct model_file *file)
 {
@@ -78,7 +78,7 @@ read_file(struct model_file *file, const char *path, size_t limit,
 	return bad || file->size > limit ? -1 : 0;
 }
 
-/* Is a file in a folder, or below it, whatever links lead to them? */
+/* Check that a file is in a folder or below it, once all links are followed. */
 static int
 check_inside(const char *folder, const char *name, const char *path,
 	     struct fail *f)
@@ -99,8 +99,10 @@ check_inside(const char *folder, const char *name, const char *path,
 }
 
 /*
- * A name that does not begin with a slash is in the model's folder.  A model
- * may be somebody else's, and what it names travels, and stands in checkpoints.
+ * Read a file that the model names.  A name without a leading slash is relative
+ * to the model's folder.  Others are refused by default: the model may come
+ * from somebody else, and the files that it names are sent to other machines
+ * and stored in checkpoints.
  */
 static int
 read_named(struct model_source *source, const char *model, const char *name,
@@ -124,7 +126,7 @@ read_named(struct model_source *source, const char *model, const char *name,
 	return bad;
 }
 
-/* What stands for something else in the model makes way for that. */
+/* Replace each ${NAME} in the model by its definition. */
 static int
 expand(struct model_file *file, struct definitions *definitions,
        struct fail *f)
@@ -204,8 +206,8 @@ model_source_release(struct model_source *source)
 }
 
 /*
- * Sizes go in before texts, so that no two lists of files look alike.  Where
- * the model itself lay does not matter.
+ * Sizes are hashed before texts, so that no two lists of files give the same
+ * bytes.  The path of the model itself is left out.
  */
 void
 model_source_hash(const struct model_source *source, char text[33])

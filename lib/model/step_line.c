@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what it is sent ---- */
+/* ---- what the program is sent ---- */
 
 static int
 take_input(const struct model *m, struct step_line *s, const char *name,
@@ -39,7 +39,10 @@ take_inputs(const struct model *m, struct step_line *s,
 	return 0;
 }
 
-/* Those with a line of their own: no name of a layer's is without a slash. */
+/*
+ * Return whether a variable has a line of its own: every variable of a layer
+ * has a slash in its name.
+ */
 static bool
 is_variable(const struct variable *v)
 {
@@ -88,7 +91,10 @@ take_patterns(struct model *m, struct step_line *s, enum use *use,
 	return status;
 }
 
-/* variables=PATTERN,... and reads=PATTERN,...; without the first all others. */
+/*
+ * Read variables=PATTERN,...  and reads=PATTERN,...; without the first the
+ * program gets all variables that reads= does not name.
+ */
 static int
 take_variables(struct model *m, struct step_line *s, struct settings *of,
 	       struct fail *f)
@@ -115,7 +121,7 @@ take_variables(struct model *m, struct step_line *s, struct settings *of,
 	return status;
 }
 
-/* predicts=SHAPE, of an example. */
+/* Read predicts=SHAPE, the shape of one example's prediction. */
 static int
 take_prediction(struct step_line *s, struct settings *of, struct fail *f)
 {
@@ -198,11 +204,12 @@ step_line_check(const struct model *m, struct fail *f)
 	return 0;
 }
 
-/* ---- which lines something is of ---- */
+/* ---- which layers and variables take part in which lines ---- */
 
 /*
- * Backwards: a node comes behind those that it is made of.  One that leads to
- * no line is computed for all, as it is in models with a loss.
+ * Mark the nodes that lead to each line.  Backwards, since a node comes after
+ * its inputs.  A node that leads to no line is computed for all, as in models
+ * with a loss.
  */
 static void
 mark_nodes(struct model *m)
@@ -227,7 +234,7 @@ mark_nodes(struct model *m)
 			m->node[i]->lines = UINT64_MAX;
 }
 
-/* A layer is trained by the lines that it leads to. */
+/* The lines that a layer leads to train its variables. */
 static void
 mark_layer(struct model *m, const struct node *n)
 {

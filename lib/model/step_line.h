@@ -1,5 +1,5 @@
 /*
- * step_line - a line of a model that has a program compute whole steps.
+ * step_line - a line of a model whose steps a program of the user's computes.
  */
 #ifndef PS_STEP_LINE_H
 #define PS_STEP_LINE_H
@@ -7,13 +7,19 @@
 #include "base/fail.h"
 #include "model/graph.h"
 
-/* "step NAME INPUT...", of a name that is sound and new. */
+/*
+ * Define "step NAME INPUT..."; the caller has checked the name.  Return 0, or
+ * -1 with FAIL_CONFIG.
+ */
 int step_line_define(struct model *, struct statement *, struct fail *);
 
-/* All lines are there: every variable has somebody who computes with it. */
+/*
+ * When all lines are there: check that every variable is used, and that buffers
+ * have a step line.  Return 0, or -1 with FAIL_CONFIG.
+ */
 int step_line_check(const struct model *, struct fail *);
 
-/* Which lines each layer and each variable is of. */
+/* Mark which step lines each layer and each variable takes part in. */
 void step_line_mark(struct model *);
 
 #endif
