@@ -10,11 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXAMPLES	((double)((uint64_t)1 << 32))	/* of an answer */
+#define EXAMPLES	((double)((uint64_t)1 << 32))	/* examples of an
+							   answer, at most */
 
-/* ---- numbers that JSON has not ---- */
+/* ---- numbers that JSON does not have ---- */
 
-/* As Python's json and others write them: how many bytes? */
+/*
+ * Return how many bytes at this place are NaN or an infinity, as Python's json
+ * and others write them; 0: none.
+ */
 static size_t
 odd_number(const char *at, size_t left)
 {
@@ -29,7 +33,7 @@ odd_number(const char *at, size_t left)
 	return 0;
 }
 
-/* The line with null in their places. */
+/* Append the line to a text, with null in place of these numbers. */
 static void
 replace_odd(struct text *to, const char *line, size_t size)
 {
@@ -48,7 +52,7 @@ replace_odd(struct text *to, const char *line, size_t size)
 	}
 }
 
-/* What is read is left in the text. */
+/* Parse the line; NULL: it is not JSON.  The text is what was parsed. */
 static json_t *
 load(const char *line, size_t size, struct text *text)
 {
@@ -65,7 +69,7 @@ load(const char *line, size_t size, struct text *text)
 	return json_read(text->data, text->size, 0, &error);
 }
 
-/* ---- of a step ---- */
+/* ---- the answer of a step ---- */
 
 static int
 unfit(struct fail *f, const char *key, const json_t *value, const char *why)
@@ -78,7 +82,7 @@ unfit(struct fail *f, const char *key, const json_t *value, const char *why)
 	return -1;
 }
 
-/* null is a number that JSON has not. */
+/* A null stands for a number that JSON does not have. */
 static int
 read_loss(struct external_answer *to, const json_t *value, struct fail *f)
 {
@@ -141,7 +145,10 @@ read_metrics(struct external_answer *to, json_t *value, struct fail *f)
 	return 0;
 }
 
-/* As it was written, in one line that may be shown. */
+/*
+ * Keep the result as it was written, on one line and with nothing that a
+ * terminal would act on.
+ */
 static int
 read_result(struct external_answer *to, const char *line, const json_t *value,
 	    struct fail *f)
@@ -203,7 +210,7 @@ read_step(const char *line, json_t *answer, struct external_answer *to,
 	return to->ended ? ANSWER_ENDED : ANSWER_GOOD;
 }
 
-/* ---- of a layer ---- */
+/* ---- the answer of a layer ---- */
 
 static bool
 is_shape(const json_t *value, const struct external_array *a)
@@ -223,7 +230,10 @@ is_shape(const json_t *value, const struct external_array *a)
 	return true;
 }
 
-/* The numbers of an array of that shape; -1: that is none. */
+/*
+ * Return how many numbers an array of this shape has; -1 or less: it is not a
+ * shape.
+ */
 static double
 count_numbers(const json_t *shape)
 {
@@ -291,7 +301,7 @@ answer_check_shapes(const char *line, size_t size,
 	return status;
 }
 
-/* {} or {"shapes":{...}} */
+/* Return whether the answer is {} or {"shapes":{...}}. */
 static bool
 is_layers(const json_t *answer)
 {

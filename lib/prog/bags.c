@@ -35,7 +35,10 @@ read_some(struct plan_bags *b, struct reader *r, struct batch *batch,
 	return got < 0 ? -1 : 0;
 }
 
-/* As a reader has it: the labels of a pair behind its values. */
+/*
+ * List the files as a reader takes them: each file of labels follows its file
+ * of values.  The caller frees the list.
+ */
 static char **
 list_files(const struct splits *s, size_t *count)
 {

@@ -1,6 +1,6 @@
 /*
- * bags - how many ids the examples of some data have, of inputs that may have
- * any number of them.
+ * bags - find how many ids the examples of some data have, for inputs that may
+ * have any number of them.
  */
 #ifndef PS_BAGS_H
 #define PS_BAGS_H
@@ -8,11 +8,13 @@
 #include "data/split.h"
 #include "wire/plan.h"
 
-#define BAGS_RECORDS	((uint64_t)10000)	/* of the data are read */
+#define BAGS_RECORDS	((uint64_t)10000)	/* records that are read, at
+						   most */
 
 /*
- * Read the first records of the data, and have the model expect as many ids of
- * each input as one of them has at most.
+ * Read the first records of the data, and give the model the largest number of
+ * ids that one of them has for each input.  Set the numbers of records read in
+ * the plan_bags.  Return 0, or -1 with the reason.
  */
 int bags_expect(struct plan_bags *, struct model *, const struct splits *,
 		const struct record_range_format *, struct fail *);

@@ -13,16 +13,17 @@
 #include <unistd.h>
 
 #define NONE		SIZE_MAX
-#define PATIENCE_MS	1000	/* for what is kept in a cache, at the end */
+#define PATIENCE_MS	1000	/* for finishing a file of the cache, at the
+				   end */
 
 /* A block that has been read. */
 struct kept {
-	struct text frame;	/* what was asked for; empty: nothing */
+	struct text frame;	/* the block that it is; empty: none */
 	struct batch batch;
-	size_t *order;		/* of the records: each its example, or NONE
-				   if it was passed over: */
+	size_t *order;		/* for each record its example, or NONE if it
+				   was passed over */
 	size_t *hole, holes, hole_room;
-	uint64_t used;		/* when it was last wanted */
+	uint64_t used;		/* clock, when it was last wanted */
 	bool bad;
 	struct fail why;
 };
@@ -37,11 +38,11 @@ struct blocks {
 	struct noes noes;
 	struct order order;
 	struct kept *kept;
-	size_t count;		/* of those */
+	size_t count;		/* number of kept blocks */
 	uint64_t clock;
-	/* What the thread is at, and what came of it: */
+	/* The thread's job, and its result: */
 	enum job job;
-	struct kept read;	/* swapped with one of those kept */
+	struct kept read;	/* to be swapped with a kept one */
 	struct record_range_tally tally;
 	int status;
 	struct record_range_reader *reader;	/* the thread's alone */
@@ -59,7 +60,7 @@ records(const struct kept *k)
 	return k->batch.examples + k->holes;
 }
 
-/* Some records, or one that is passed over. */
+/* Read some records, or pass over one. */
 static int
 read_some(struct record_range_reader *r, struct kept *k, struct fail *f)
 {
@@ -97,7 +98,10 @@ read_span(struct blocks *b, const struct record_range *s, struct kept *to,
 	return -1;
 }
 
-/* Of records in their order the examples that they have become. */
+/*
+ * Turn the order of records into that of examples, with NONE for records that
+ * were passed over.
+ */
 static void
 pass_holes(struct kept *k)
 {
@@ -175,7 +179,8 @@ run(void *arg)
 		b->status = status;
 		b->job = job == JOB_BLOCK ? JOB_BLOCK_DONE : JOB_COUNT_DONE;
 		if (write(b->event, &one, sizeof(one)) < 0)
-			abort();	/* a counter of ones cannot overflow */
+			abort();	/* a counter of ones does not
+					   overflow */
 	}
 	pthread_mutex_unlock(&b->lock);
 	return NULL;
@@ -206,7 +211,7 @@ blocks_new(const struct model *model, const struct record_range_format *how,
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->work, NULL);
 	if (b->event < 0 || pthread_create(&b->thread, NULL, run, b) != 0)
-		abort();	/* no descriptors, no threads: no program */
+		abort();	/* no descriptor or no thread is left */
 	return b;
 }
 
@@ -219,7 +224,7 @@ release(struct kept *k)
 	free(k->hole);
 }
 
-/* What was begun is worth a little patience, but nobody waits for it. */
+/* Finish the file of the cache that was begun, within PATIENCE_MS. */
 static void
 finish(struct blocks *b)
 {
@@ -291,7 +296,10 @@ least_used(struct blocks *b)
 	return least;
 }
 
-/* What has been read takes the place of what was wanted longest ago. */
+/*
+ * Put the block that has been read in the place of the one that was wanted
+ * longest ago.
+ */
 static void
 collect(struct blocks *b)
 {
@@ -300,7 +308,8 @@ collect(struct blocks *b)
 	struct kept old;
 
 	if (read(b->event, &events, sizeof(events)) < 0)
-		events = 0;	/* none: it does not block */
+		events = 0;	/* there is no event: the descriptor does not
+				   block */
 	if (b->job != JOB_BLOCK_DONE)
 		return;
 	old = *to;
@@ -325,7 +334,7 @@ blocks_want(struct blocks *b, const struct frame *want, size_t count)
 {
 	pthread_mutex_lock(&b->lock);
 	collect(b);
-	/* The most urgent is touched last. */
+	/* The most urgent one is touched last, so it is replaced last. */
 	for (size_t i = count; i > 0; i--) {
 		struct kept *k = find(b, &want[i - 1]);
 

@@ -77,7 +77,7 @@ checkpoint_model_close(struct checkpoint_model *s)
 	*s = (struct checkpoint_model){ 0 };
 }
 
-/* Ids that follow one another are one read. */
+/* Read rows; ids that follow each other are one read. */
 static int
 read_rows(struct checkpoint_model *s, const struct variable *v,
 	  const struct compute_rows *rows, float *to, struct fail *f)

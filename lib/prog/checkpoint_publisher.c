@@ -16,7 +16,9 @@ warn(const char *text)
 	log_warn("%s", text);
 }
 
-/* Has it every variable of the model, in the same shape? */
+/*
+ * Check that the checkpoint has every variable of the model, in the same shape.
+ */
 static int
 check_model(const struct checkpoint *from, const struct model *model,
 	    struct fail *f)
@@ -28,7 +30,7 @@ check_model(const struct checkpoint *from, const struct model *model,
 
 	for (size_t i = 0; i < variables; i++) {
 		if (v[i].hashed)
-			continue;	/* it may have no rows */
+			continue;	/* the table may have no rows */
 		for (j = 0; j < entries; j++)
 			if (strcmp(e[j].variable, v[i].name) == 0 &&
 			    *e[j].slot == '\0')
@@ -48,8 +50,9 @@ check_model(const struct checkpoint *from, const struct model *model,
 }
 
 /*
- * Do rows and classes stand for what they stood for?  What was learnt of one
- * word would be another's, and nothing in the numbers would show it.
+ * Check that rows and classes stand for the same things as before.  If they did
+ * not, the values learnt for one word would be used for another, and no number
+ * would show it.
  */
 static int
 check_meaning(const struct checkpoint_publisher *k,
@@ -73,7 +76,10 @@ check_meaning(const struct checkpoint_publisher *k,
 	return r;
 }
 
-/* Has a variable the slot of that name, of an optimizer like this one? */
+/*
+ * Return whether a variable has a slot of this name, of an optimizer that can
+ * resume with it.
+ */
 static bool
 has_slot(const struct variable *v, const char *name,
 	 const struct optimizer *of)
@@ -86,7 +92,7 @@ has_slot(const struct variable *v, const char *name,
 	return has && optimizer_goes_on(o, of);
 }
 
-/* Of one that both models have. */
+/* List the slots of a variable that the other model's variable lacks. */
 static void
 list_missing_slots(struct text *to, const struct variable *of,
 		   const struct variable *other)
@@ -99,7 +105,7 @@ list_missing_slots(struct text *to, const struct variable *of,
 				 of->name, o->slot_name[i]);
 }
 
-/* The variables and slots that one model has and the other has not. */
+/* List the variables and slots of one model that the other one lacks. */
 static void
 list_missing(struct text *to, const struct model *of,
 	     const struct model *other)
@@ -117,8 +123,9 @@ list_missing(struct text *to, const struct model *of,
 }
 
 /*
- * Does a variable's schedule begin anew, as its optimizer does, or is it
- * another one, which goes on where the old one was?
+ * Return whether the variable has a schedule that begins anew, because its
+ * optimizer does (anew); or one that differs from the old schedule but
+ * continues at the old number of updates (!anew).
  */
 static bool
 has_new_schedule(const struct variable *v, const struct variable *was,
@@ -146,7 +153,7 @@ list_schedules(struct text *to, const struct model *model,
 				 v[i].name);
 }
 
-/* All that must be there is.  What else is another than it was? */
+/* Warn of differences that do not prevent the restoring. */
 static void
 warn_of_changes(const struct checkpoint *from, const struct model *old,
 		const struct model *model)
@@ -174,7 +181,10 @@ warn_of_changes(const struct checkpoint *from, const struct model *old,
 	text_release(&names);
 }
 
-/* A model that is none any more cannot be compared. */
+/*
+ * Compare the model of the checkpoint with the present one.  An old model that
+ * is not valid any more cannot be compared.
+ */
 static int
 compare_models(const struct checkpoint_publisher *k,
 	       const struct checkpoint *from, const struct model *model,
@@ -199,7 +209,7 @@ open_restored(const struct checkpoint_publisher *k, const char *restore,
 
 	if (strcmp(restore, "latest") == 0)
 		return checkpoint_newest(k->dir, warn, f);
-	/* Names travel to the servers, never paths. */
+	/* The servers are sent names, never paths. */
 	name = disk_base(restore);
 	path = disk_path("%s/%s", k->dir, name);
 	if (strchr(restore, '/') && disk_is_there(restore) &&
@@ -252,7 +262,10 @@ look_ahead(struct checkpoint_publisher *k, const struct checkpoint_list *list,
 		snprintf(k->ahead, sizeof(k->ahead), "%s", list->name[last]);
 }
 
-/* Until the run has come so far the next one would begin with those. */
+/*
+ * See the header.  While a checkpoint of a later step is there, the next start
+ * would begin with that one.
+ */
 void
 publisher_warn(const struct checkpoint_publisher *k, const char *restore,
 	       const struct coord_options *o, const char *journal)
@@ -287,7 +300,8 @@ publisher_begin(struct checkpoint_publisher *k, const char *restore,
 		return 0;
 	if (checkpoint_probe(k->dir, f) < 0)
 		return -1;
-	checkpoint_sweep(k->dir);	/* nobody writes before we ask */
+	checkpoint_sweep(k->dir);	/* no server writes before it is
+					   asked */
 	k->task = task_new();
 	o->checkpoint = true;
 	if (checkpoint_list(&list, k->dir, f) < 0)
@@ -300,21 +314,27 @@ publisher_begin(struct checkpoint_publisher *k, const char *restore,
 	return status;
 }
 
-/* The newest may turn out to be damaged: it is never the only one. */
+/* Keep at least two, since the newest may turn out to be damaged. */
 static size_t
 kept(const struct checkpoint_publisher *k)
 {
 	return k->keep == 1 ? 2 : k->keep;
 }
 
-/* A run that has gone back has older steps than what it was to forget. */
+/*
+ * Remove old checkpoints.  They are counted from the newest one of this run: if
+ * it restored an older step, the checkpoints of later steps are not among them.
+ */
 static int
 prune(const struct checkpoint_publisher *k, uint64_t newest, struct fail *f)
 {
 	return checkpoint_prune(k->dir, newest, kept(k), false, f);
 }
 
-/* One failed, and nobody writes: a disk may be full of what is not wanted. */
+/*
+ * Make room after a checkpoint failed and while no server writes: the disk may
+ * be full of remains and old checkpoints.
+ */
 static void
 make_room(const struct checkpoint_publisher *k, uint64_t newest)
 {

@@ -1,9 +1,9 @@
 /*
- * checkpoint_publisher - the coordinator's work on checkpoints: which to
- * restore, and publishing what the servers have written.
+ * checkpoint_publisher - the coordinator's work on checkpoints: find the one to
+ * restore, and publish what the servers have written.
  *
- * It publishes, and removes what is too old, in a thread of its own, while the
- * coordinator goes on: nobody waits for a slow disk who need not.
+ * Publishing, and the removal of old checkpoints, is done in a thread of its
+ * own, so that a slow disk does not hold up the coordinator.
  */
 #ifndef PS_CHECKPOINT_PUBLISHER_H
 #define PS_CHECKPOINT_PUBLISHER_H
@@ -13,12 +13,14 @@
 
 struct checkpoint_publisher {
 	const char *dir;	/* NULL: no checkpoints */
-	uint64_t keep;		/* the newest so many; 0: all */
-	bool as_is;		/* rows may stand for other things now */
-	char ahead[CHECKPOINT_NAME];	/* the newest, if it is of a later
-				   step than what is restored; or "" */
+	uint64_t keep;		/* how many of the newest stay; 0: all */
+	bool as_is;		/* restore although rows stand for other things
+				   now */
+	char ahead[CHECKPOINT_NAME];	/* the newest checkpoint, if its step is
+					   later than that of the one restored;
+					   or "" */
 
-	struct task *task;	/* publishes: */
+	struct task *task;	/* its thread publishes: */
 	const struct coord_job *job;
 	const struct model_source *source;
 	struct fail why, why_not_pruned;
@@ -26,27 +28,35 @@ struct checkpoint_publisher {
 };
 
 /*
- * Can checkpoints be kept here?  What is to be restored: "latest" (nothing,
- * if there is none yet), "none", or a path.  Fills o->checkpoint, restore,
- * restored (free its sampler); a checkpoint of another model is FAIL_DATA.
+ * Check that checkpoints can be kept in dir, and find the one to restore:
+ * "latest" (none, if there is none yet), "none", or a path.  Set o->checkpoint,
+ * o->restore and o->restored, whose sampler the caller frees.  Return 0; or -1
+ * with the reason, which is FAIL_DATA if the checkpoint is of another model,
+ * and FAIL_CONFIG if its rows stand for other things.
  */
 int publisher_begin(struct checkpoint_publisher *, const char *restore,
 		    const struct model *, struct coord_options *o,
 		    struct fail *);
-void publisher_release(struct checkpoint_publisher *);	/* waits for what it
-							   publishes */
+void publisher_release(struct checkpoint_publisher *);	/* waits for the
+							   publishing */
 
-/* Nor is it what was asked for if a run that broke off, with that journal,
-   goes on; NULL: there is none. */
+/*
+ * Warn if the run does not begin with the newest checkpoint, or not with the
+ * one that --restore asks for because a run that broke off is resumed.  journal
+ * is the path of that run's journal; NULL: no run is resumed.
+ */
 void publisher_warn(const struct checkpoint_publisher *, const char *restore,
 		    const struct coord_options *, const char *journal);
 
-/* Readable when something has been published; -1: nothing will be. */
+/*
+ * Return a descriptor that is readable when something has been published; -1:
+ * nothing will be.
+ */
 int publisher_fd(const struct checkpoint_publisher *);
 
 /*
- * Tell of what has been published, or not; begin to publish what waits.  The
- * source is borrowed until publisher_busy() is false.
+ * Report to the coordinator what was published or could not be, and begin to
+ * publish what waits.  The source is borrowed until publisher_busy() is false.
  */
 void publisher_run(struct checkpoint_publisher *, struct coord *,
 		   const struct model_source *, uint64_t now_ms);

@@ -13,18 +13,22 @@
 
 struct checkpoint_watch {
 	char *dir;
-	int fd;				/* of inotify; -1: there is none */
-	int watch;			/* on the last one; -1: none */
-	int above;			/* on the folder of dir; -1: none */
-	struct checkpoint_list list;	/* as of the last look */
-	size_t next;			/* of the list */
-	bool begun;			/* all up to step were given out: */
+	int fd;				/* of inotify; -1: not available */
+	int watch;			/* on the checkpoint given out last; -1:
+					   none */
+	int above;			/* on the parent of dir; -1: none */
+	struct checkpoint_list list;	/* as at the last look */
+	size_t next;			/* next to give out */
+	bool begun;			/* all up to step were given out */
 	uint64_t step;
-	bool had_before;		/* so it was before the last one, */
-	uint64_t before;		/* up to here */
-	char *last;			/* its path; NULL: not known */
-	bool final;			/* it is known to be the final one */
-	uint64_t news_ms;		/* when it was given out */
+	bool had_before;		/* begun, and */
+	uint64_t before;		/* step, before the last one was given
+					   out */
+	char *last;			/* path of the last one; NULL: not
+					   known */
+	bool final;			/* the last one is known to be the final
+					   one */
+	uint64_t news_ms;		/* when the last one was given out */
 };
 
 struct checkpoint_watch *
@@ -72,7 +76,7 @@ checkpoint_watch_fd(const struct checkpoint_watch *w)
 	return w->fd;
 }
 
-/* What is not there cannot be watched, but where it will be made can. */
+/* Watch the parent of a folder that does not exist. */
 static void
 watch_above(struct checkpoint_watch *w)
 {
@@ -91,7 +95,10 @@ watch_folder(const struct checkpoint_watch *w)
 	return inotify_add_watch(w->fd, w->dir, IN_MOVED_TO | IN_ONLYDIR);
 }
 
-/* Before the look: what comes after it is an event again. */
+/*
+ * Set the watches, and then drop the events so far: the caller reads the folder
+ * after this, so a later change is a new event.
+ */
 static void
 watch(struct checkpoint_watch *w)
 {
@@ -99,15 +106,16 @@ watch(struct checkpoint_watch *w)
 
 	if (w->fd < 0)
 		return;
-	/* Asked again each time, for folders may come and go. */
+	/* Set anew each time, because folders may come and go. */
 	if (watch_folder(w) < 0) {
 		watch_above(w);
-		watch_folder(w);	/* it may have come just now */
+		watch_folder(w);	/* in case the folder was made just
+					   now */
 	} else if (w->above >= 0) {
 		inotify_rm_watch(w->fd, w->above);
 		w->above = -1;
 	}
-	/* One that was published may be made the final one. */
+	/* The last checkpoint may be made the final one later. */
 	if (w->last)
 		w->watch = inotify_add_watch(w->fd, w->last, IN_MOVED_TO |
 					     IN_ONLYDIR);
@@ -115,7 +123,10 @@ watch(struct checkpoint_watch *w)
 		;
 }
 
-/* The one given out last may have been so in an earlier life. */
+/*
+ * Skip what was given out, also in an earlier life of the program; find the
+ * path of the last one.
+ */
 static void
 pass_over(struct checkpoint_watch *w)
 {
@@ -200,7 +211,9 @@ checkpoint_watch_wait(const struct checkpoint_watch *w, uint64_t idle_ms)
 		     CHECKPOINT_WATCH_MS : left);
 }
 
-/* By its manifest alone, for its parts may be damaged. */
+/*
+ * See the header.  Only the manifest is read, because the parts may be damaged.
+ */
 bool
 checkpoint_watch_is_over(const struct checkpoint_watch *w)
 {

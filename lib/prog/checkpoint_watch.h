@@ -1,10 +1,10 @@
 /*
- * checkpoint_watch - the checkpoints of a folder, oldest first, and new ones as
- * they come.
+ * checkpoint_watch - give out the checkpoints of a folder, oldest first, and
+ * new ones as they come.
  *
- * The folder, or the one where it will be, is looked at when inotify tells of
- * something there, and once a second besides, since inotify sees nothing of
- * what other machines do on a network file system.
+ * inotify reports changes in the folder, or in its parent while the folder does
+ * not exist.  The folder is also read once a second, since on a network file
+ * system inotify does not see what other machines do.
  */
 #ifndef PS_CHECKPOINT_WATCH_H
 #define PS_CHECKPOINT_WATCH_H
@@ -16,50 +16,70 @@
 
 struct checkpoint_watch;
 
-/* The folder need not be there yet. */
+/* Watch a folder, which need not exist yet.  The caller closes the watch. */
 struct checkpoint_watch *checkpoint_watch_open(const char *dir);
 void checkpoint_watch_close(struct checkpoint_watch *);
 
-/* As if all up to this step, be it the final one, had been given out. */
+/*
+ * Take all checkpoints up to this step as given out; final: the last of them
+ * was the final one.
+ */
 void checkpoint_watch_after(struct checkpoint_watch *, uint64_t step,
 			    bool final);
 
-/* The one that was given out last is the final one: others may remove it. */
+/*
+ * Take the checkpoint given out last as the final one: its folder may be
+ * removed before it can be read again.
+ */
 void checkpoint_watch_final(struct checkpoint_watch *);
 
 /*
- * The one that was given out last is this.  Was another one published before
- * it, and behind what was given out before, that was never seen?  Then that
- * was removed, and maybe older ones: its name is filled in.
+ * info is that of the checkpoint given out last.  Return whether the one
+ * published before it was never seen, since it was removed (and perhaps older
+ * ones, too); set its name.
  */
 bool checkpoint_watch_missed(const struct checkpoint_watch *,
 			     const struct checkpoint_info *,
 			     char name[CHECKPOINT_NAME]);
 
-/* Look: what is there, that was not given out.  FAIL_NOINPUT: no folder. */
+/*
+ * Read the folder for checkpoints that were not given out.  Return 0; or -1,
+ * with FAIL_NOINPUT if there is no folder.
+ */
 int checkpoint_watch_look(struct checkpoint_watch *, struct fail *);
 
-/* The highest step that was there then; false: there was none. */
+/*
+ * Set the highest step that the folder had at the last look; false: it had
+ * none.
+ */
 bool checkpoint_watch_newest(const struct checkpoint_watch *, uint64_t *step);
 
-/* The path of the oldest of these, once; NULL: there is none just now. */
+/*
+ * Return the path of the oldest checkpoint not given out yet, and count it as
+ * given out; the path is good until the next call.  NULL: there is none at
+ * present.
+ */
 const char *checkpoint_watch_next(struct checkpoint_watch *);
 
 /*
- * Has the last one been given out, and is it the final one of its run?  It
- * may become that only later.
+ * Return whether all checkpoints were given out and the last is the final one
+ * of its run.  A checkpoint may be made the final one after it was published.
  */
 bool checkpoint_watch_is_over(const struct checkpoint_watch *);
 
 /*
- * How long it is that one was given out, or that this began.  FAIL_PEER: as
- * long as that, or longer (0: it never is).
+ * Check how long no checkpoint has come.  Return -1 with FAIL_PEER if it is
+ * idle_ms or more since one was given out or the watch began; 0 otherwise, and
+ * always if idle_ms is 0.
  */
 int checkpoint_watch_check(const struct checkpoint_watch *, uint64_t idle_ms,
 			   struct fail *);
 
-/* When to look again: readable, or so many milliseconds later. */
-#define CHECKPOINT_WATCH_MS	1000	/* at most */
+/*
+ * When to look again: when the descriptor is readable, or after so many
+ * milliseconds.
+ */
+#define CHECKPOINT_WATCH_MS	1000	/* the longest wait */
 int checkpoint_watch_fd(const struct checkpoint_watch *);
 int checkpoint_watch_wait(const struct checkpoint_watch *, uint64_t idle_ms);
 

@@ -79,7 +79,7 @@ find_command(int argc, char **argv)
 	return (enum ckpt_command)(x - commands);
 }
 
-/* Are the options that were given for this command? */
+/* Check that the options are for this command, and that none is missing. */
 static void
 check(const struct ckpt_settings *s, const bool *given)
 {

@@ -9,7 +9,7 @@
 
 extern const struct cli_program ckpt_program;
 
-/* In the order of the table. */
+/* In the order of the table of commands. */
 enum ckpt_command {
 	CKPT_CAT, CKPT_CONVERT, CKPT_DIFF, CKPT_IMPORT, CKPT_LS, CKPT_PRUNE,
 	CKPT_SHOW, CKPT_VERIFY, CKPT_COMMANDS
@@ -17,15 +17,15 @@ enum ckpt_command {
 
 struct ckpt_settings {
 	const char *model, *best, *metrics;
-	struct definitions definitions;	/* of the model */
+	struct definitions definitions;	/* for the model */
 	bool json, slots, anywhere;
 	uint64_t keep, seed;
 	double tolerance;
 	enum ckpt_command command;
-	char **operand;		/* NULL behind the last one */
+	char **operand;		/* ends with NULL */
 };
 
-/* Ends the program when they make no sense. */
+/* Read the command line; end the program, with a message, if it is wrong. */
 void ckpt_settings_read(struct ckpt_settings *, int argc, char **argv);
 
 #endif

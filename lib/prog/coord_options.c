@@ -18,10 +18,10 @@
 #define MAX_BATCH	((uint64_t)1 << 24)
 #define MAX_PACK	4096
 #define MAX_IN_FLIGHT	64
-#define BESIDE_ALL	UINT64_MAX	/* workers that are known */
+#define BESIDE_ALL	UINT64_MAX	/* as many as there are known workers */
 #define SPLIT_BYTES	((uint64_t)64 << 20)
 #define SHUFFLE_RECORDS	10000
-#define ORDERED_RECORDS	1024	/* of a block that is not shuffled */
+#define ORDERED_RECORDS	1024	/* records of a block that is not shuffled */
 #define MAX_SHUFFLE	((uint64_t)1 << 32)
 
 /* "float32|..." */
@@ -157,7 +157,7 @@ const struct cli_program coord_program = {
 
 static const char *const results_names[] = { "all", "errors", "none", NULL };
 
-/* A bare number is steps; with a unit it is a time. */
+/* Read --every: a plain number is steps, one with a unit is a time. */
 static void
 read_every(struct coord_options *o)
 {
@@ -192,7 +192,7 @@ read_coding(struct coding_rule *head, const char *option, bool both)
 		cli_usage("%s: %s", option, f.text);
 }
 
-/* What only rounds have. */
+/* Check options that only rounds have. */
 static void
 check_mode(const struct coord_options *o)
 {
@@ -289,7 +289,10 @@ read_option(struct coord_settings *s, int c)
 	}
 }
 
-/* A list of endpoints, or how many servers will register themselves. */
+/*
+ * Read -s: a list of endpoints, or the number of servers that will register
+ * themselves.
+ */
 static void
 read_servers(struct coord_settings *s)
 {
@@ -325,8 +328,8 @@ read_servers(struct coord_settings *s)
 }
 
 /*
- * How many servers are beside workers?  All that ps-local has put there, or
- * one for each worker, if no number is said.
+ * Read how many servers are beside workers.  Without a number these are all
+ * that ps-local has started there, or one for each worker.
  */
 static void
 read_beside(struct coord_settings *s)
@@ -408,14 +411,17 @@ check_data(const struct coord_settings *s)
 			  "slot reads depends on how many there are");
 }
 
-/* Are both one file, or will they be? */
+/* Return whether both paths are one file, or will be. */
 static bool
 is_same(const char *a, const char *b)
 {
 	return a && b && (strcmp(a, b) == 0 || disk_is_same(a, b));
 }
 
-/* What is written must not take the place of what it is made of. */
+/*
+ * Return whether a path is one that is read: an output there would destroy an
+ * input.
+ */
 static bool
 is_read(const struct coord_settings *s, const char *path)
 {
@@ -441,7 +447,10 @@ check_output(const struct coord_settings *s)
 		cli_usage("--status: %s is for something else", s->status);
 }
 
-/* An address; or else the path of a FIFO, whose lines are ours. */
+/*
+ * An address has "://".  Other texts are the path of a FIFO, whose lines count
+ * as our own requests.
+ */
 static void
 read_queue(struct coord_settings *s)
 {
@@ -584,7 +593,10 @@ check_batches(const struct coord_options *o, const struct model *model,
 	return 0;
 }
 
-/* Another attempt would read other records, and a round have two of a slot. */
+/*
+ * Refuse programs with data of their own in rounds: a second attempt at a step
+ * would read other records, so a replica would exist in two versions.
+ */
 static int
 check_own_data(const struct coord_options *o, const struct model *model,
 	       struct fail *f)
@@ -602,7 +614,7 @@ check_own_data(const struct coord_options *o, const struct model *model,
 	return 0;
 }
 
-/* Does each pattern have something to cut, or to place? */
+/* Check that each pattern has a variable to cut, to place or to code. */
 static int
 check_patterns(const struct coord_options *o, const struct model *model,
 		struct fail *f)

@@ -18,36 +18,49 @@ struct coord_settings {
 	struct coord_options o;
 	struct checkpoint_publisher ckpt;
 	const char *bind, *model, *output, *status, *restore, *journal;
-	char *journal_path;	/* if it was not said */
+	char *journal_path;	/* made by us, if it was not given; freed */
 	const char *requests;	/* "-" by default */
 	const char *queue;	/* an address, a FIFO or NULL */
-	const char *servers;	/* as said */
-	char *server_list;	/* cut up */
-	char **input;		/* of the sampler */
+	const char *servers;	/* as given */
+	char *server_list;	/* a copy, cut into endpoints */
+	char **input;		/* files for the sampler */
 	size_t inputs;
 	uint64_t split, shuffle;	/* bytes; records */
-	struct plan_bags bags;	/* --plan: what the data tell */
+	struct plan_bags bags;	/* --plan: what the data show */
 	bool plan_only, print_task, keep_said, partition_said;
-	uint64_t beside;	/* servers; 0: none, or it is not said */
-	const char *told_beside;	/* by the environment, or NULL */
-	bool anywhere;		/* the model's vocabularies may be */
-	struct definitions definitions;	/* of it */
+	uint64_t beside;	/* servers beside workers; 0: none, or not
+				   given */
+	const char *told_beside;	/* the number from the environment, or
+					   NULL */
+	bool anywhere;		/* the model's vocabularies may be anywhere */
+	struct definitions definitions;	/* for the model */
 };
 
-/* Ends the program when they make no sense. */
+/*
+ * Read the command line and the environment; end the program, with a message,
+ * if they are wrong.
+ */
 void coord_settings_read(struct coord_settings *, int argc, char **argv);
 
-/* It listens here.  If the port was left to the system whoever coordinates
-   tells it, when that begins. */
+/*
+ * Record the endpoint that it listens at, and log it.  If the system chose the
+ * port, the coordinator logs it when it begins.
+ */
 void coord_settings_listen(struct coord_settings *, const char *endpoint);
 
-/* Read and check the model, and warn of what nothing uses; NULL on failure. */
+/*
+ * Read and check the model, and warn of parts that nothing uses.  Return it,
+ * for the caller to free; or NULL with the reason.
+ */
 struct model *coord_settings_model(struct coord_settings *,
 				   struct model_source *, struct fail *);
 
-/* What needs neither a cluster nor a file of ours: cut the inputs that are
-   given, if any, for a sampler, and look at the endpoints.  For --plan the
-   model is told what the data are like. */
+/*
+ * Check what needs neither a cluster nor a file of ours: endpoints, patterns
+ * and sizes; and cut the data that were given, if any, for the sampler.  For
+ * --plan the model is also given estimates from the data.  Return 0, or -1 with
+ * the reason.
+ */
 int coord_settings_check(struct coord_settings *, struct model *,
 			 struct fail *);
 void coord_settings_release(struct coord_settings *);

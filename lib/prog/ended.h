@@ -1,9 +1,9 @@
 /*
- * ended - a file that is there once all workers have ended.
+ * ended - a file that exists once all workers of ps-local have ended.
  *
- * ps-local starts no others, and nobody else does: so ps-coord need not wait
- * for any.  It finds the file by a variable of the environment, and a line of
- * text in it, with the status that it is to end with before that.
+ * Nobody else starts workers, so ps-coord need not wait for any.  It finds the
+ * file by a variable of the environment.  The file has one line: the exit
+ * status that ps-coord is to end with, and the reason.
  */
 #ifndef PS_ENDED_H
 #define PS_ENDED_H
@@ -15,17 +15,27 @@
 
 #define ENDED_VARIABLE	"PS_WORKERS_ENDED"
 
-/* In one go: nobody sees a part of it. */
+/*
+ * Make the file, at once and whole, with the kind and the text of why.  Return
+ * 0, or -1 with the reason.
+ */
 int ended_notify(const char *path, const struct fail *why, struct fail *);
 
 struct ended {
-	const char *path;	/* NULL: nobody will tell, or has told */
+	const char *path;	/* NULL: there will be no file, or it was
+				   read */
 	uint64_t next_ms;	/* of the next look */
 };
 
-/* The workers are those who call the coordinator at this endpoint. */
+/*
+ * Begin to look, if the workers of the environment's ps-local are those of the
+ * coordinator at this endpoint.
+ */
 void ended_begin(struct ended *, const char *endpoint);
-/* Have they, and it was not known before?  Looks only now and then. */
+/*
+ * Return true once, when all workers have ended, with the reason in *why.  The
+ * file is looked for only every 200 ms.
+ */
 bool ended_look(struct ended *, uint64_t now_ms, struct fail *why);
 
 #endif

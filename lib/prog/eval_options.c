@@ -58,7 +58,7 @@ const struct cli_program eval_program = {
 	.operands = "input ..."
 };
 
-/* "dir/" and "dir" are one. */
+/* Remove slashes at the end: "dir/" is "dir". */
 static const char *
 trim(char *path)
 {
@@ -69,7 +69,7 @@ trim(char *path)
 	return path;
 }
 
-/* The live model is what is left when there is no -C. */
+/* Find the coordinator whose live model is scored, if there is no -C. */
 static void
 find_coordinator(struct eval_settings *s)
 {

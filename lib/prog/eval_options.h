@@ -20,22 +20,29 @@ struct eval_settings {
 	struct reader_options reader;
 	struct stop_condition until;
 	struct external_processes programs;
-	const char *dir;	/* of checkpoints; NULL: score the live model */
+	const char *dir;	/* folder of checkpoints; NULL: score the live
+				   model */
 	const char *output;	/* a file of scores; NULL: standard output */
 	bool follow, newest;
-	bool predict;		/* no labels are there */
+	bool predict;		/* there are no labels */
 	uint64_t idle_ms;	/* of --follow; 0: for ever */
 	uint64_t batch;
 	char **inputs;
 	size_t count;
 };
 
-/* Ends the program when they make no sense. */
+/* Read the command line; end the program, with a message, if it is wrong. */
 void eval_settings_read(struct eval_settings *, int argc, char **argv);
 
-/* Ends the program unless every input can be read more than once. */
+/*
+ * End the program, with a message, unless every input can be read more than
+ * once.
+ */
 void eval_settings_reread(const struct eval_settings *);
-/* May they go on while newer checkpoints come, as streams and commands do? */
+/*
+ * Return whether an input is a stream or a command, which may still be running
+ * when newer checkpoints come.
+ */
 bool eval_settings_stream(const struct eval_settings *);
 void eval_settings_release(struct eval_settings *);
 

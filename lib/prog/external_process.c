@@ -26,52 +26,61 @@
 #include <unistd.h>
 
 #define PIPE_BYTES	(1 << 20)
-#define BREATH_MS	100	/* between two signs of life */
-#define END_MS		1000	/* until it is asked louder to end */
-#define SOME_BYTES	4096	/* of an answer's line, read at once */
-#define AT_ONCE		16	/* pieces that are written */
+#define BREATH_MS	100	/* between two breathe()s */
+#define END_MS		1000	/* for a program to end, before the next
+				   signal */
+#define SOME_BYTES	4096	/* of an answer's line, read at a time */
+#define AT_ONCE		16	/* pieces written by one call */
 
-/* A request, and what is there of its answer. */
+/* A request, and how much of its answer has come. */
 struct request {
 	const struct external_call *call;
-	uint64_t examples;	/* that its answer is of unless it says */
-	struct text head;	/* its line; the room is kept */
-	bool written;		/* that is, and all that lies in memory: */
-	const struct shared_place *sent, *wanted;	/* NULL: nothing */
-	bool follows;		/* another that was answered */
-	uint64_t until;		/* its answer has time */
-	size_t piece, bytes;	/* 0 is the head, then come the arrays; and
-				   what is sent of it */
-	bool deaf;		/* it takes no more */
-	bool said;		/* the line is there; then the arrays come: */
-	enum answer answer;	/* or nothing does */
-	size_t array, got;	/* this one, and bytes of it */
+	uint64_t examples;	/* of its answer, unless the program says
+				   otherwise */
+	struct text head;	/* its line; the memory is reused */
+	bool written;		/* head is written, and the arrays in shared
+				   memory: */
+	const struct shared_place *sent, *wanted;	/* NULL: not in
+							   memory */
+	bool follows;		/* the program has answered another request
+				   before */
+	uint64_t until;		/* deadline for its answer */
+	size_t piece, bytes;	/* piece being sent: 0 is the head, then the
+				   arrays; and bytes of it that are sent */
+	bool deaf;		/* the program reads no more */
+	bool said;		/* the answer's line has come; the arrays
+				   follow: */
+	enum answer answer;	/* or nothing follows */
+	size_t array, got;	/* array being received, and bytes of it */
 	bool ended;
-	struct fail why;	/* it has failed, if it has a kind */
+	struct fail why;	/* why it failed, if it has a kind */
 };
 
 /*
- * It gets one request at a time.  The next one is written, and its arrays are
- * in memory, before the answer to this one is there.
+ * A program.  It gets one request at a time.  The next one is written, and its
+ * arrays put into shared memory, before the answer to this one has come.
  */
 struct child {
-	char *layer;		/* NULL: it computes steps */
+	char *layer;		/* the layer that it computes; NULL: steps */
 	const char *command;	/* borrowed */
 	pid_t group;
-	int to, from;		/* its standard input and output, */
-	int gone;		/* and what can be read when it has ended */
-	bool asked;		/* before: what it says is an answer */
-	uint64_t restarts;	/* since it last answered twice */
+	int to, from;		/* its standard input and output */
+	int gone;		/* a descriptor that is readable once it has
+				   ended */
+	bool asked;		/* it was asked before: its output may be an
+				   answer */
+	uint64_t restarts;	/* times it was started since it answered twice
+				   in a row */
 	struct shared_arrays *memory;	/* NULL: none */
-	bool shares;		/* it has said that it uses that */
-	bool full;		/* there is no room for more arrays */
-	struct text line;	/* of an answer; the room is kept */
+	bool shares;		/* it has answered that it uses the memory */
+	bool full;		/* the memory has no room for more arrays */
+	struct text line;	/* of an answer; the memory is reused */
 	struct request request[EXTERNAL_ASKED];
-	size_t first, count;	/* of those, as a ring, until they are taken */
-	size_t turn;		/* so many of them have ended */
+	size_t first, count;	/* requests not taken yet, as a ring */
+	size_t turn;		/* how many of them have ended */
 };
 
-/* ---- which command is whose ---- */
+/* ---- the command of each layer ---- */
 
 void
 external_processes_add(struct external_processes *p, char *text)
@@ -81,7 +90,10 @@ external_processes_add(struct external_processes *p, char *text)
 	p->command[p->commands++] = text;
 }
 
-/* The letters before the = in "LAYER=COMMAND"; 0: it is for any layer. */
+/*
+ * Return the length of LAYER in "LAYER=COMMAND"; 0: the command is for any
+ * layer.
+ */
 static size_t
 name_length(const char *text)
 {
@@ -101,7 +113,10 @@ is_named(const char *text, const char *layer)
 	return n > 0 && n == strlen(layer) && memcmp(text, layer, n) == 0;
 }
 
-/* That of its name, or else one without a name; NULL. */
+/*
+ * Return the command with the name of a layer, or else one without a name; or
+ * NULL.
+ */
 static const char *
 find_command(const struct external_processes *p, const char *layer)
 {
@@ -118,7 +133,10 @@ find_command(const struct external_processes *p, const char *layer)
 	return any;
 }
 
-/* A command that no layer of the model is for is a slip of the pen. */
+/*
+ * Check that the model has a layer for a command: otherwise its name is
+ * mistyped.
+ */
 static int
 check_command(const char *text, const struct model *m, struct fail *f)
 {
@@ -134,7 +152,7 @@ check_command(const char *text, const struct model *m, struct fail *f)
 		    (int)name_length(text), text);
 }
 
-/* ---- its life ---- */
+/* ---- start and end of a program ---- */
 
 static int
 start(struct child *p, struct fail *f)
@@ -159,7 +177,7 @@ start(struct child *p, struct fail *f)
 	if (p->group < 0)
 		return -1;
 	p->gone = pidfd_open(p->group, 0);
-	/* Larger than they are, if the system lets us: fewer switches. */
+	/* Larger pipes, if the system allows it, need fewer switches. */
 	fcntl(p->to, F_SETPIPE_SZ, PIPE_BYTES);
 	fcntl(p->from, F_SETPIPE_SZ, PIPE_BYTES);
 	fcntl(p->to, F_SETFL, O_NONBLOCK);
@@ -167,7 +185,10 @@ start(struct child *p, struct fail *f)
 	return 0;
 }
 
-/* Without requests to come it is to end: does it, within END_MS? */
+/*
+ * Wait END_MS for the end of a program whose input was closed.  Return whether
+ * it has ended.
+ */
 static bool
 ends(const struct child *p)
 {
@@ -183,8 +204,8 @@ ends(const struct child *p)
 }
 
 /*
- * Its status, as waitpid() has it; what it started and left behind goes with
- * it, while the number of the group is still its own.
+ * Return the status of waitpid().  Processes that the program left behind are
+ * killed first, while the number of its group cannot be another's.
  */
 static int
 reap(struct child *p)
@@ -215,7 +236,7 @@ request_at(struct child *p, size_t i)
 	return &p->request[(p->first + i) % EXTERNAL_ASKED];
 }
 
-/* What was wanted, where that lies in memory; once. */
+/* Copy the answered arrays from shared memory, if they are there; once. */
 static void
 take_from_memory(struct child *p, struct request *r)
 {
@@ -224,7 +245,7 @@ take_from_memory(struct child *p, struct request *r)
 	r->wanted = NULL;
 }
 
-/* At once: it is of no more use. */
+/* Kill a program that is of no more use. */
 static void
 kill_child(struct child *p)
 {
@@ -245,7 +266,7 @@ end(struct child *p)
 		kill(-p->group, SIGTERM);
 		ends(p);
 	}
-	p->turn = 0;	/* nobody takes anything any more */
+	p->turn = 0;	/* no answer is taken any more */
 	kill_child(p);
 	for (size_t i = 0; i < EXTERNAL_ASKED; i++)
 		text_release(&p->request[i].head);
@@ -256,7 +277,10 @@ end(struct child *p)
 void
 external_processes_end(struct external_processes *p)
 {
-	/* All of them at once, then one by one. */
+	/*
+	 * All inputs are closed first, so that the programs end at the same
+	 * time.
+	 */
 	for (size_t i = 0; i < p->count; i++)
 		spawn_close(&p->child[i].to);
 	for (size_t i = 0; i < p->count; i++)
@@ -266,7 +290,7 @@ external_processes_end(struct external_processes *p)
 	*p = (struct external_processes){ 0 };
 }
 
-/* That of a layer; NULL: that of the steps. */
+/* Return the program of a layer, or for NULL that of the steps. */
 static struct child *
 find(const struct external_processes *p, const char *layer)
 {
@@ -340,9 +364,12 @@ begin(void *own, const struct model *m, struct fail *f)
 	return begin_layers(p, m, f) < 0 ? -1 : begin_steps(p, m, f);
 }
 
-/* ---- what is said ---- */
+/* ---- requests ---- */
 
-/* Of a NULL place the numbers follow the line. */
+/*
+ * Describe an array.  Without a place in shared memory its numbers follow the
+ * line.
+ */
 static void
 add_array(struct text *t, const struct external_array *a,
 	  const struct shared_place *at)
@@ -374,7 +401,10 @@ add_arrays(struct text *t, const char *key, const struct external_array *a,
 	text_add(t, "]");
 }
 
-/* Names have no letter that JSON would want in another form. */
+/*
+ * Write the line of a request.  Names need no escapes: check_letters() in
+ * model/build.c allows no such letter.
+ */
 static void
 write_head(const struct child *to, struct request *r)
 {
@@ -407,8 +437,8 @@ write_head(const struct child *to, struct request *r)
 }
 
 /*
- * Where the arrays are, if they are in memory.  Who has no room there goes on
- * with pipes.
+ * Put the arrays into shared memory, if the program uses it.  When there is no
+ * room, pipes are used from then on.
  */
 static void
 place_arrays(struct child *to, struct request *r)
@@ -468,8 +498,8 @@ is_answered(const struct request *r)
 }
 
 /*
- * Who writes to a program that has ended is sent SIGPIPE, which a filter dies
- * of: but that is for who does not read its output.
+ * Write, and let a program that has ended be an error (EPIPE) only.  The signal
+ * SIGPIPE would end us, as it ends a filter whose own reader has gone.
  */
 static ssize_t
 write_some(int fd, const struct iovec *v, int count)
@@ -491,7 +521,7 @@ write_some(int fd, const struct iovec *v, int count)
 	return n;
 }
 
-/* As much as it takes now. */
+/* Send as much as the program takes now. */
 static void
 send_on(const struct child *to, struct request *r)
 {
@@ -507,7 +537,7 @@ send_on(const struct child *to, struct request *r)
 		v[0].iov_len -= r->bytes;
 		n = write_some(to->to, v, count);
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			r->deaf = true;	/* what it has to say comes first */
+			r->deaf = true;	/* its answer may say why */
 		if (n <= 0)
 			return;
 		for (r->bytes += (size_t)n; !is_sent(r) &&
@@ -516,7 +546,7 @@ send_on(const struct child *to, struct request *r)
 	}
 }
 
-/* ---- what is answered ---- */
+/* ---- answers ---- */
 
 static int
 misspoke(const struct child *from, const struct request *r, struct fail *f)
@@ -562,7 +592,7 @@ said_more(const struct child *p, struct fail *f)
 		    p->command);
 }
 
-/* Behind the arrays. */
+/* Fail because of bytes behind the arrays. */
 static int
 said_too_much(const struct child *to, const struct request *r, struct fail *f)
 {
@@ -578,7 +608,7 @@ said_too_much(const struct child *to, const struct request *r, struct fail *f)
 		    r->call->wanted[wanteds - 1].name);
 }
 
-/* What it fails with is that an array lacks numbers, if one does. */
+/* Add to a failure which array is not complete, if one is not. */
 static void
 fail_short(const struct request *r, struct fail *f)
 {
@@ -590,7 +620,7 @@ fail_short(const struct request *r, struct fail *f)
 		     why.text, a->name, r->got, external_bytes(a));
 }
 
-/* Arrays begin in the very bytes behind the line. */
+/* Take the bytes behind the line, with which the arrays begin. */
 static int
 take_rest(const struct child *to, struct request *r, const char *from,
 	  size_t n, struct fail *f)
@@ -609,7 +639,7 @@ take_rest(const struct child *to, struct request *r, const char *from,
 	return n > 0 ? said_too_much(to, r, f) : 0;
 }
 
-/* n bytes have come, which begin in the line. */
+/* Take n bytes, the first of which belong to the line. */
 static int
 receive_line(struct child *to, struct request *r, const char *from, size_t n,
 	     struct fail *f)
@@ -627,7 +657,10 @@ receive_line(struct child *to, struct request *r, const char *from, size_t n,
 		take_rest(to, r, end + 1, n - (size_t)(end + 1 - from), f);
 }
 
-/* What has come; 0, or 1: it says no more; or -1. */
+/*
+ * Receive what has come.  Return 0; 1 at the end of the program's output; or
+ * -1.
+ */
 static int
 receive(struct child *from, struct request *r, struct fail *f)
 {
@@ -653,7 +686,7 @@ receive(struct child *from, struct request *r, struct fail *f)
 	return 0;
 }
 
-/* It says no more: why? */
+/* Fail, and say why a program's output has ended. */
 static int
 send_end(struct child *p, struct fail *f)
 {
@@ -673,7 +706,7 @@ send_end(struct child *p, struct fail *f)
 		    WEXITSTATUS(status));
 }
 
-/* ---- requests, in their turn ---- */
+/* ---- requests, one after the other ---- */
 
 static int
 begin_turn(const struct external_processes *p, struct child *to,
@@ -703,8 +736,9 @@ begin_turn(const struct external_processes *p, struct child *to,
 }
 
 /*
- * Would the same request to a new one be answered, perhaps?  One that computes
- * steps keeps nothing from one request to the next that it could not make anew.
+ * Start the program again if the same request may succeed then, and return
+ * true.  A program of steps keeps no state between requests that it could not
+ * make anew; one of a layer does.
  */
 static bool
 restart(const struct external_processes *p, struct child *to,
@@ -721,7 +755,7 @@ restart(const struct external_processes *p, struct child *to,
 	return true;
 }
 
-/* That which the program is at; NULL: it is at none. */
+/* Return the request that the program is computing; NULL: none. */
 static struct request *
 in_turn(struct child *p)
 {
@@ -730,7 +764,10 @@ in_turn(struct child *p)
 
 static void make_request(const struct external_processes *, struct child *);
 
-/* To a program that waits the next request comes before all else. */
+/*
+ * End a request, and send the next one before anything else: the program is
+ * waiting.
+ */
 static void
 end_turn(const struct external_processes *p, struct child *to,
 	 struct request *r)
@@ -741,7 +778,7 @@ end_turn(const struct external_processes *p, struct child *to,
 		make_request(p, to);
 }
 
-/* It is made again, to another one, or has failed. */
+/* Make the request again, to a new process, or let it fail. */
 static void
 break_off(const struct external_processes *p, struct child *to,
 	  struct request *r, const struct fail *why)
@@ -770,7 +807,10 @@ take_answer(const struct external_processes *p, struct child *to,
 	const bool good = r->answer == ANSWER_GOOD ||
 		r->answer == ANSWER_ENDED;
 
-	/* Only now is it known that nothing stood behind the answer before. */
+	/*
+	 * Only the answer to a later request shows that nothing followed the
+	 * one before.
+	 */
 	if (good && r->follows)
 		to->restarts = 0;
 	if (good && r->call->answer && r->call->answer->shares && to->memory)
@@ -778,18 +818,24 @@ take_answer(const struct external_processes *p, struct child *to,
 	end_turn(p, to, r);
 }
 
-/* What it takes and says now.  0, or 1: it says no more; or -1. */
+/*
+ * Send and receive what is possible now.  Return 0; 1 at the end of the
+ * program's output; or -1.
+ */
 static int
 exchange(struct child *to, struct request *r, const struct pollfd *fds,
 	 struct fail *f)
 {
 	if (fds[0].revents)
 		send_on(to, r);
-	/* What it has left to others says nothing for it. */
+	/*
+	 * Other processes may hold its output open after it has ended: that is
+	 * no sign of life.
+	 */
 	return fds[1].revents ? receive(to, r, f) : fds[2].revents != 0;
 }
 
-/* What to wait for, of a request that is made. */
+/* Fill in what to wait for. */
 static void
 fill_fds(const struct child *to, const struct request *r, struct pollfd *fds)
 {
@@ -801,8 +847,9 @@ fill_fds(const struct child *to, const struct request *r, struct pollfd *fds)
 }
 
 /*
- * Go on with the request that is made, when there is something to go on with,
- * or that has come within so many ms; so far, or told to end: false.
+ * Continue the present request, once something happens within ms milliseconds.
+ * Return false if nothing does.  stops: a signal to end counts, and breaks the
+ * request off.
  */
 static bool
 go_on(const struct external_processes *p, struct child *to, uint64_t ms,
@@ -863,7 +910,7 @@ add_request(const struct external_processes *p, struct child *to,
 		write_request(to, r);
 }
 
-/* The first one, when it has ended. */
+/* Wait for the first request to end, and take it. */
 static int
 take_request(const struct external_processes *p, struct child *to,
 	     struct fail *f)
