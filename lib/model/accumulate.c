@@ -84,7 +84,7 @@ accumulator_free(struct accumulator *a)
 	free(a);
 }
 
-/* Make room for so many rows; the content may be lost. */
+/* Make room for this number of rows; the content may be lost. */
 static void
 make_room(struct part *p, size_t rows, size_t width)
 {

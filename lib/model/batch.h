@@ -25,19 +25,19 @@
 #include <stdint.h>
 
 /*
- * How labels of kind binary have said no: by 0 or by -1.  Both become the value
- * 0, but that of a -1 has its sign, so that a mixture can be refused: 0, -1 and
- * 1 in one data set would be three classes.
+ * How binary labels wrote the class 0: as 0 or as -1.  Both become the value 0,
+ * but that of a -1 has its sign, so that a mixture can be refused: 0, -1 and 1
+ * in one data set would be three classes.
  */
 struct noes {
 	bool zero, minus;
 };
 
-/* Record the noes among n labels. */
+/* Record the kinds of 0 among n labels. */
 void noes_add(struct noes *, const float *label, size_t n);
 
 struct batch;
-/* Record the noes of a batch's labels, if these are binary. */
+/* Record those of a batch's labels, if these are binary. */
 void noes_add_batch(struct noes *, const struct batch *);
 
 struct feature {
@@ -55,7 +55,7 @@ struct feature {
 
 struct batch {
 	size_t examples;	/* of every feature if each is NULL; else the
-				   number that the step is said to train on */
+				   number that counts for the step */
 	size_t *each;		/* examples of each data set; NULL: there is one
 				   data set */
 	size_t datasets;
@@ -85,16 +85,16 @@ void batch_reset(struct batch *);
 
 /*
  * Append example i of another batch of the same inputs, or the n examples from
- * i on.  The features must not be per data set.
+ * i on.  Not for a batch of several data sets.
  */
 void batch_append(struct batch *, const struct batch *from, size_t i);
 void batch_append_run(struct batch *, const struct batch *from, size_t i,
 		      size_t n);
 
 /*
- * Make room for so many examples in all, as large as the present ones are on
- * average, up to about 4 million items of a feature: it is cheaper than to grow
- * the arrays again and again.
+ * Make room for this number of examples in all, as large as the present ones
+ * are on average, up to about 4 million items of a feature: it is cheaper than
+ * to grow the arrays again and again.
  */
 void batch_expect(struct batch *, size_t examples);
 
@@ -108,7 +108,9 @@ size_t batch_bytes(const struct batch *);	/* of its values, ids and
 size_t batch_examples(const struct batch *, const struct feature *);
 uint64_t batch_datasets(const struct batch *);
 
-/* Return how many values or ids a feature has in its first so many examples. */
+/*
+ * Return how many values or ids a feature has in its first `examples` examples.
+ */
 size_t feature_count(const struct feature *, size_t examples);
 
 /* Return the id at a place, gathered or not. */
@@ -129,8 +131,8 @@ void input_gather(const struct input *, struct unique_ids *, struct sorter *,
 struct feature feature_from(const struct feature *, size_t example);
 
 /*
- * Gather the ids of so many examples into the feature itself; id[] and high[]
- * stay as they are.
+ * Gather the ids of the first `examples` examples into the feature itself; id[]
+ * and high[] stay as they are.
  */
 void feature_gather(struct feature *, size_t examples, struct sorter *);
 

@@ -40,8 +40,8 @@ struct block_rows {		/* { 0 } is empty */
 void block_rows_release(struct block_rows *);
 
 /*
- * Begin a batch with these rows, so many places (ids) and so many blocks.  The
- * rows are the same for all calls up to block_rows_end().
+ * Begin a batch with these rows, and with this number of places (ids) and of
+ * blocks.  The rows are the same for all calls up to block_rows_end().
  */
 void block_rows_begin(struct block_rows *, const struct unique_ids *,
 		      size_t places, size_t blocks);

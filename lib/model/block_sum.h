@@ -22,8 +22,8 @@ struct block_sum *block_sum_new(void);
 void block_sum_free(struct block_sum *);
 
 /*
- * Begin a sum of so many blocks, of so many floats each, from members of this
- * crew, which is borrowed.
+ * Begin a sum of the gradients of `blocks` blocks, each of `floats` floats, by
+ * members of this crew, which is borrowed.
  */
 void block_sum_begin(struct block_sum *, struct crew *, size_t blocks,
 		     size_t floats);

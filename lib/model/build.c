@@ -353,7 +353,8 @@ define_layer(struct model *m, struct statement *st, struct fail *f)
 /*
  * Link the loss to its nodes.  A sigmoid or softmax at the end is skipped: the
  * loss is computed from its input, the logits, which is more exact.  If the
- * model gives logits itself, such a layer is added to make the prediction.
+ * model ends in logits itself, a sigmoid or softmax is added to make the
+ * prediction.
  */
 static int
 link_loss(struct model *m, struct node *n, struct settings *s,

@@ -418,8 +418,8 @@ compute_prepare(const struct model *m, struct batch *b, struct sorter *sorter)
 /* ---- blocks ---- */
 
 /*
- * Return where part i begins when all things are cut into so many blocks of
- * equal size, up to one.
+ * Return where block i begins when `all` things are cut into blocks of equal
+ * size, up to one.
  */
 static size_t
 block_begin(size_t all, size_t blocks, size_t i)

@@ -45,8 +45,8 @@ void compute_free(struct compute *);
  * tree over the blocks' numbers.  So results do not depend on the number of
  * members.  At a layer that is a barrier all blocks wait for each other.  A
  * model with another layer that needs the whole batch, or with a program of its
- * own, has one block.  compute_blocks() returns the number of blocks for so
- * many examples, from 1 to BLOCKS.
+ * own, has one block.  compute_blocks() returns the number of blocks of a
+ * batch, from 1 to BLOCKS.
  */
 void compute_share(struct compute *, struct crew *);
 size_t compute_blocks(const struct model *, size_t examples);
@@ -120,10 +120,10 @@ struct refcount *compute_gradient_hold(const struct compute *, size_t v);
 void compute_train(struct compute *, uint64_t seed, struct metric_state *);
 
 /*
- * The same in two halves, for a step that a program computes:
+ * The same in two halves, for a step that a program of the user's computes:
  * compute_train_ask() sends it the batch, and compute_train_take() takes the
  * answer, or waits for it.  Between the two the compute and its batch must not
- * be touched.  compute_asks() returns whether the step has such a program,
+ * be touched.  compute_asks() returns whether the step has a program,
  * compute_answered() whether take need not wait.
  */
 bool compute_asks(const struct compute *);

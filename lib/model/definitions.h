@@ -27,7 +27,7 @@ struct definitions {
 
 /*
  * Add "NAME=VALUE"; the value is borrowed from the text.  Return 0; or -1 with
- * FAIL_CONFIG if it is not such a text, or the name has a value already.
+ * FAIL_CONFIG if the text has another form, or the name has a value already.
  */
 int definitions_add(struct definitions *, const char *text, struct fail *);
 void definitions_release(struct definitions *);

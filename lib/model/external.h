@@ -24,7 +24,7 @@ struct model;
 /* An array of numbers of an input, a layer or a variable; borrowed. */
 struct external_array {
 	const char *name;
-	size_t examples;	/* the first axis; 0: there is no such axis */
+	size_t examples;	/* the first axis; 0: there is only shape */
 	struct shape shape;	/* the other axes */
 	float *at;
 	const uint64_t *id;	/* for ids, in place of at */
@@ -56,8 +56,8 @@ struct external_answer {
 };
 
 /*
- * Empty an answer, but keep its memory.  It has so many examples unless the
- * program says otherwise.
+ * Empty an answer, but keep its memory.  Its number of examples is this one
+ * unless the program answers another.
  */
 void external_answer_begin(struct external_answer *, uint64_t examples);
 

@@ -26,21 +26,22 @@ struct external_inputs {
 };
 
 /*
- * Make room for at most so many inputs, and so many other arrays behind them.
+ * Make room for at most this number of inputs, and for other arrays behind
+ * them.
  */
 void external_inputs_open(struct external_inputs *, size_t inputs,
 			  size_t others);
 void external_inputs_close(struct external_inputs *);
 
 /*
- * Return how many numbers (ids and offsets) stand for a feature of ids in so
- * many examples.  A label that was not read has no ids.
+ * Return how many numbers (ids and offsets) a feature of ids takes in
+ * `examples` examples.  A label that was not read has no ids.
  */
 size_t external_inputs_ids(const struct feature *, size_t examples);
 
 /*
- * Begin a batch, with so many numbers as external_inputs_ids() in all, and no
- * array yet.
+ * Begin a batch without any array yet; ids is the sum of external_inputs_ids()
+ * over its features.
  */
 void external_inputs_begin(struct external_inputs *, size_t ids);
 

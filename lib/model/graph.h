@@ -121,7 +121,8 @@ struct model {
 	struct statements statements;
 	const struct model_source *source;	/* only while the model is
 						   parsed */
-	struct names file_named;		/* the same by file names */
+	struct names file_named;		/* source's files by their
+						   names */
 	struct input *input;
 	size_t inputs;
 	struct dataset *dataset;	/* the first one has no name */
@@ -172,9 +173,9 @@ struct node *model_add_node(struct model *, const char *name,
 			    const char *where);
 
 /*
- * Append the variable "owner/weight" (or "owner" if weight is NULL).  Return
- * its index; or -1 with FAIL_CONFIG if the name is taken or the shape is not
- * sound.
+ * Append the variable "owner/weight" (or "owner" if weight is NULL), whose
+ * owner's name the caller has found to be new.  Return its index; or -1 with
+ * FAIL_CONFIG if the shape is not sound.
  */
 int model_add_variable(struct model *, const char *where, const char *owner,
 		       const char *weight, struct shape, struct fail *);

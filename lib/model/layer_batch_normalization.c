@@ -252,9 +252,9 @@ forward(const struct pass *p)
 }
 
 /*
- * With g = dy gamma: subtract from g what would move the mean or the variance,
- * which are its mean, and the mean of g times the normalized value, times that
- * value.
+ * Add the gradient of the input.  With g = dy gamma, the parts of g that would
+ * move the mean or the variance are subtracted: the mean of g, and the
+ * normalized value times the mean of g times the normalized value.
  */
 static TARGET_CLONES void
 add_to_input(struct rows r, const struct norm *norm, const float *dy,

@@ -24,9 +24,9 @@ struct gradient {
 };
 
 /*
- * Clip count gradients of a batch of so many examples, each as its variable's
- * optimizer asks; global_clipnorm takes the norm over all variables of the same
- * optimizer.  A gradient without an optimizer stays as it is.
+ * Clip the count gradients of a batch with this number of examples, each as its
+ * variable's optimizer asks; global_clipnorm takes the norm over all variables
+ * of the same optimizer.  A gradient without an optimizer stays as it is.
  */
 void clip_gradients(struct gradient *, size_t count, size_t examples);
 

@@ -18,9 +18,9 @@ struct hashed {
 };
 
 /*
- * Return a new table for a shard of so many of the variable's HASHED_RANGES
- * ranges of keys.  If the variable has a limit of rows, the shard has its share
- * of the limit, at least 1 row.  The caller frees the table.
+ * Return a new table for a shard that has `ranges` of the variable's
+ * HASHED_RANGES ranges of keys.  If the variable has a limit of rows, the shard
+ * has its share of the limit, at least 1 row.  The caller frees the table.
  */
 struct table *hashed_table(const struct hashed *, size_t ranges);
 

@@ -82,7 +82,7 @@ size_t partition_count(const struct partitioner *, struct shape);
 size_t partition_shards(const struct partitioner *head,
 			const struct variable *, size_t servers);
 
-/* Return the rows of shard i of n, for a variable of so many rows. */
+/* Return the rows of shard i of n, of a variable with `rows` rows. */
 struct rows { size_t first, count; };
 struct rows partition_rows(size_t rows, size_t n, size_t i);
 
@@ -153,11 +153,11 @@ uint64_t place_bytes(const struct place *, const struct variable *variables);
  * shard, and set *count to its length; the caller frees the list.
  *
  * BALANCED places the largest shards first, each on the server with the fewest
- * bytes (values and slots), of several such on the one with the lowest index.
- * ROUND_ROBIN continues one counter over all shards, as TensorFlow does.
- * Variables with ranges of servers are placed first, in the order of the
- * ranges; then the other variables are spread over all servers, these included.
- * A hashed table has a shard on each server that it may be on.
+ * bytes (values and slots), and if several have equally few on the one with the
+ * lowest index.  ROUND_ROBIN continues one counter over all shards, as
+ * TensorFlow does.  Variables with ranges of servers are placed first, in the
+ * order of the ranges; then the other variables are spread over all servers,
+ * these included.  A hashed table has a shard on each server that it may be on.
  */
 struct place *partition_plan(const struct variable *, size_t n,
 			     const struct partitioner *,

@@ -737,11 +737,11 @@ find_far(const struct table *t, const struct layout *l,
  * Set row[k] to the row of key[k] for at most TABLE_BATCH keys, or to NULL.
  * Return how many rows there are.
  *
- * The keys of all groups are prefetched first, and so many floats of each row
- * are before the caller reads them.  A processor may drop a prefetch when too
- * many are under way, so each group is asked for once more, AHEAD keys before
- * its turn.  Keys that are not in their own group are handled together at the
- * end, because a branch for each would be mispredicted.
+ * The keys of all groups are prefetched first, and the first `floats` floats of
+ * each row are before the caller reads them.  A processor may drop a prefetch
+ * when too many are under way, so each group is asked for once more, AHEAD keys
+ * before its turn.  Keys that are not in their own group are handled together
+ * at the end, because a branch for each would be mispredicted.
  */
 #define AHEAD	16
 

@@ -40,9 +40,9 @@ struct variable {
 	float l1, l2;			/* regularizers; 0: none */
 	bool async;			/* its gradients wait for no round */
 	bool has_mode;			/* the model file sets async */
-	bool averaged;			/* a moving average of values of
-					   batches: its gradient is such a
-					   value, its optimizer
+	bool averaged;			/* a moving average of values from
+					   batches: a value takes the place of
+					   its gradient, and its optimizer is
 					   optimizer_average() */
 	/* no layer uses it: no step pulls or changes it */
 	bool unused;
