@@ -323,7 +323,7 @@ kept(const struct checkpoint_publisher *k)
 
 /*
  * Remove old checkpoints.  They are counted from the newest one of this run: if
- * it restored an older step, the checkpoints of later steps are not among them.
+ * it restored an older step, checkpoints of later steps do not count, and stay.
  */
 static int
 prune(const struct checkpoint_publisher *k, uint64_t newest, struct fail *f)

@@ -124,7 +124,7 @@ watch(struct checkpoint_watch *w)
 }
 
 /*
- * Skip what was given out, also in an earlier life of the program; find the
+ * Skip what was given out, also by an earlier start of the program; find the
  * path of the last one.
  */
 static void

@@ -76,8 +76,8 @@ int checkpoint_watch_check(const struct checkpoint_watch *, uint64_t idle_ms,
 			   struct fail *);
 
 /*
- * When to look again: when the descriptor is readable, or after so many
- * milliseconds.
+ * When to look again: when the descriptor is readable, or after the
+ * milliseconds that checkpoint_watch_wait() returns.
  */
 #define CHECKPOINT_WATCH_MS	1000	/* the longest wait */
 int checkpoint_watch_fd(const struct checkpoint_watch *);

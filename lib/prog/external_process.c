@@ -42,15 +42,14 @@ struct request {
 				   memory: */
 	const struct shared_place *sent, *wanted;	/* NULL: not in
 							   memory */
-	bool follows;		/* the program has answered another request
+	bool follows;		/* the program was sent another request
 				   before */
 	uint64_t until;		/* deadline for its answer */
 	size_t piece, bytes;	/* piece being sent: 0 is the head, then the
 				   arrays; and bytes of it that are sent */
 	bool deaf;		/* the program reads no more */
-	bool said;		/* the answer's line has come; the arrays
-				   follow: */
-	enum answer answer;	/* or nothing follows */
+	bool said;		/* the answer's line has come */
+	enum answer answer;	/* what the line is, and what follows it */
 	size_t array, got;	/* array being received, and bytes of it */
 	bool ended;
 	struct fail why;	/* why it failed, if it has a kind */
@@ -403,7 +402,7 @@ add_arrays(struct text *t, const char *key, const struct external_array *a,
 
 /*
  * Write the line of a request.  Names need no escapes: check_letters() in
- * model/build.c allows no such letter.
+ * model/build.c allows only letters, digits and _ - .
  */
 static void
 write_head(const struct child *to, struct request *r)

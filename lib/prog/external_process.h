@@ -37,12 +37,11 @@ struct external_processes {	/* { 0 } is none */
 void external_processes_add(struct external_processes *, char *text);
 
 /*
- * Return the interface that compute uses, good until external_processes_end(),
- * as are the models it is begun with.  Its failures, besides those in
- * external.h: FAIL_PEER, a program has ended or does not answer; FAIL_PROTOCOL,
- * its output is not an answer; FAIL_AGAIN, we were told to end.  The program of
- * the steps fails with the first two only when it was started again as often as
- * allowed.
+ * Return the interface that compute uses, good until external_processes_end().
+ * Its failures, besides those in external.h: FAIL_PEER, a program has ended or
+ * does not answer; FAIL_PROTOCOL, its output is not an answer; FAIL_AGAIN, we
+ * were told to end.  The program of the steps fails with the first two only
+ * when it was started again as often as allowed.
  */
 const struct externals *
 external_processes_externals(struct external_processes *);

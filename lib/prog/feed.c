@@ -11,27 +11,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MORE_BLOCKS	2	/* of the steps behind the next one */
+#define MORE_BLOCKS	2	/* blocks of the steps after those at hand */
 
 struct feed {
 	struct worker *worker;
 	struct feed_options o;
-	struct inputs *data;	/* NULL: the model is not known */
+	struct inputs *data;	/* NULL: the model is not known yet */
 	bool data_over;
-	struct blocks *blocks;	/* the coordinator's data, instead: */
-	struct frame *want;	/* these, at most */
+	struct blocks *blocks;	/* for data of the coordinator, in place of own
+				   data */
+	struct frame *want;	/* frames of the blocks that are needed */
 	size_t wants;
 	bool counting;
-	uint64_t count;		/* its number */
-	struct prefetch *eval;	/* of the evaluation under way */
+	uint64_t count;		/* number of the range being counted */
+	struct prefetch *eval;	/* inputs of the evaluation under way */
 	uint64_t evaluation;	/* its number */
 	struct batch batch, eval_batch;
-	struct batch slices;	/* of the coordinator's data, if others are
-				   read, too */
-	bool begun;		/* the batches are; */
-	bool bad;		/* the inputs are none of the model's */
-	struct fail why;	/* it cannot be read; kind 0: it can */
-	bool told;		/* the coordinator of that */
+	struct batch slices;	/* records of the coordinator's data, if other
+				   data sets are read, too */
+	bool begun;		/* the batches are ready */
+	bool bad;		/* the inputs do not fit the model */
+	struct fail why;	/* why data cannot be read; kind 0: they can */
+	bool told;		/* the coordinator was sent that */
 };
 
 struct feed *
@@ -75,14 +76,17 @@ feed_fds(const struct feed *feed, struct pollfd *fds)
 	return count;
 }
 
-/* That without a name. */
+/* Return the inputs of the data set without a name. */
 static const struct input_files *
 unnamed(const struct feed *feed)
 {
 	return &feed->o.input[0];
 }
 
-/* There is room for one from before. */
+/*
+ * Begin to read blocks of the coordinator's data.  One more block than can be
+ * wanted is kept, so that the one used before stays.
+ */
 static void
 begin_blocks(struct feed *feed)
 {
@@ -97,7 +101,7 @@ begin_blocks(struct feed *feed)
 	batch_begin(&feed->slices, d.input, d.inputs, d.label);
 }
 
-/* Each data set is shuffled in another order. */
+/* Give each data set a seed of its own, and so another order. */
 static void
 set_seeds(struct feed *feed)
 {
@@ -110,7 +114,10 @@ set_seeds(struct feed *feed)
 		o->input[i].reader.seed = seed ^ i << 48;
 }
 
-/* Are they those of the model, and not of ps-coord's? */
+/*
+ * Check that the worker's inputs are for the model, and that ps-coord has no
+ * data as well.
+ */
 static int
 check_inputs(const struct feed *feed, const struct record_range_format *how,
 	     struct fail *f)
@@ -131,7 +138,7 @@ check_inputs(const struct feed *feed, const struct record_range_format *how,
 		    "the program of its steps has data of its own");
 }
 
-/* The model is known: the inputs can be read. */
+/* Begin to read, now that the model is known. */
 static void
 begin_data(struct feed *feed)
 {
@@ -156,8 +163,8 @@ begin_data(struct feed *feed)
 }
 
 /*
- * Data that cannot be read are the error of the step that needs them, and of
- * nobody if no step does.
+ * Report data that cannot be read.  They are an error of the step that needs
+ * them; if no step does, they are no error.
  */
 static void
 bad_data(struct feed *feed)
@@ -174,7 +181,10 @@ bad_data(struct feed *feed)
 	}
 }
 
-/* As many examples are trained on as there are of the line's first input. */
+/*
+ * Give the worker a batch.  Of several data sets, the one of the line's first
+ * input counts as the batch's examples.
+ */
 static void
 give_batch(struct feed *feed)
 {
@@ -185,7 +195,7 @@ give_batch(struct feed *feed)
 	worker_batch(feed->worker, &feed->batch, clock_ms(), clock_us());
 }
 
-/* Have those blocks read that will be needed. */
+/* Have the blocks read that will be needed. */
 static void
 want_blocks(struct feed *feed)
 {
@@ -193,7 +203,10 @@ want_blocks(struct feed *feed)
 		    worker_blocks(feed->worker, feed->want, feed->wants));
 }
 
-/* A split to be counted comes before any step. */
+/*
+ * Count a range of records if the coordinator asks for it; that comes before
+ * any step.
+ */
 static void
 count_split(struct feed *feed)
 {
@@ -222,7 +235,7 @@ count_split(struct feed *feed)
 	}
 }
 
-/* One of them has no more, or cannot be read. */
+/* Report that an input has ended, or cannot be read. */
 static void
 end_data(struct feed *feed)
 {
@@ -239,7 +252,7 @@ end_data(struct feed *feed)
 	}
 }
 
-/* The batch of the next step, of our own data: as inputs_take(). */
+/* Read the next step's batch from our own data; returns as inputs_take(). */
 static int
 take_own(struct feed *feed, uint64_t datasets)
 {
@@ -252,7 +265,10 @@ take_own(struct feed *feed, uint64_t datasets)
 	return got;
 }
 
-/* Are the records of the next step there, if any are wanted? */
+/*
+ * Return whether the next step wants slices of blocks, and all of them have
+ * been read.
+ */
 static bool
 have_slices(const struct feed *feed)
 {
@@ -265,7 +281,7 @@ have_slices(const struct feed *feed)
 	return k > 0;
 }
 
-/* They are; as blocks_slice(). */
+/* Copy the slices, which have been read; returns as blocks_slice(). */
 static int
 copy_slices(struct feed *feed, struct batch *to)
 {
@@ -282,7 +298,10 @@ copy_slices(struct feed *feed, struct batch *to)
 	return got;
 }
 
-/* With what it takes of our own data, which comes first. */
+/*
+ * Copy the slices, and read what the step takes from our own data, which comes
+ * first.
+ */
 static int
 take_slices(struct feed *feed)
 {
@@ -352,7 +371,10 @@ feed_failure(const struct feed *feed, struct fail *f)
 	return -1;
 }
 
-/* It would take the records of steps away from them. */
+/*
+ * Refuse inputs that can be read only once: an evaluation would take records
+ * away from steps.
+ */
 static int
 check_evaluated(char *const *file, size_t count, struct fail *f)
 {
@@ -364,7 +386,7 @@ check_evaluated(char *const *file, size_t count, struct fail *f)
 	return 0;
 }
 
-/* Our own inputs of a data set; NULL: we have none. */
+/* Return our own inputs of a data set; NULL: there are none. */
 static const struct input_files *
 own_files(const struct feed *feed, const char *name)
 {
@@ -385,7 +407,7 @@ begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
 		.format = usual->format, .no_header = usual->no_header,
 		.shard = e->shard, .shards = e->shards,
 		.max_bad = usual->max_bad,
-		/* A peer's word is no command, and makes no files. */
+		/* A peer may not make us run commands or write files. */
 		.allow_pipe = own, .cache = own ? usual->cache : NULL
 	};
 	const struct input_files *from;
@@ -393,7 +415,10 @@ begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
 	size_t line, dataset, count = e->count;
 	struct fail f;
 
-	/* The coordinator asks for nothing else. */
+	/*
+	 * The result is true: the coordinator asks only for models that can be
+	 * scored.
+	 */
 	model_scored(model, &line, &dataset);
 	from = own ? own_files(feed, model_dataset(model, dataset).name) :
 		NULL;
@@ -401,7 +426,8 @@ begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
 		file = from->file;
 		count = from->count;
 	}
-	if (how && !o.format)	/* as what is trained with */
+	if (how && !o.format)	/* the same format as that of the training
+				   data */
 		o.format = how->name;
 	if (how)
 		o.no_header = o.no_header || how->no_header;
@@ -419,7 +445,7 @@ end_evaluation(struct feed *feed)
 	uint64_t records;
 	struct fail f;
 
-	/* A shard without a record is none of an evaluation's faults. */
+	/* A shard without any record is not an error. */
 	if (prefetch_end(feed->eval, &records, &f) < 0)
 		worker_evaluation_failed(feed->worker, &f);
 	else

@@ -1,9 +1,9 @@
 /*
  * feed - bring a worker the batches that it wants.
  *
- * For steps its own inputs, or blocks that the coordinator leases, for
- * evaluations other files (or the same again); all are read ahead (see
- * prefetch and blocks).
+ * Batches of steps come from the worker's own inputs, or from blocks that the
+ * coordinator leases; those of evaluations from other files, or the same ones
+ * again.  All are read ahead, in threads (see prefetch and blocks).
  */
 #ifndef PS_FEED_H
 #define PS_FEED_H
@@ -16,26 +16,33 @@
 struct feed;
 
 struct feed_options {
-	/* Of each data set that has files, borrowed; the first one is that
-	   without a name, though it may have none.  Their seeds are the feed's
-	   to set. */
+	/*
+	 * The files of each data set that has some, borrowed.  The first one
+	 * has no name, and perhaps no files.  The feed sets their seeds.
+	 */
 	struct input_files *input;
 	size_t inputs;
 	uint64_t life, index;		/* of the worker */
 };
 
+/* Return a feed for a worker, which is borrowed; the caller frees the feed. */
 struct feed *feed_new(struct worker *, const struct feed_options *);
 void feed_free(struct feed *);
 
-/* What to wait for beside messages; returns how many, FEED_FDS at most. */
+/*
+ * Fill in what to wait for besides messages; return how many, at most FEED_FDS.
+ */
 #define FEED_FDS	(2 + INPUTS_FDS)
 size_t feed_fds(const struct feed *, struct pollfd *);
 
-/* Give the worker what it wants, as far as it has been read. */
+/* Give the worker the batches that it wants, as far as they have been read. */
 void feed_steps(struct feed *);
 void feed_evaluation(struct feed *);
 
-/* -1, with the reason, if a step had to fail as its data cannot be read. */
+/*
+ * Return -1, with the reason, if a step had to fail because its data cannot be
+ * read; else 0.
+ */
 int feed_failure(const struct feed *, struct fail *);
 
 #endif

@@ -7,21 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is read of a data set. */
+/* A data set, and how far it has been read. */
 struct source {
-	const struct input_files *from;	/* NULL: nothing */
+	const struct input_files *from;	/* NULL: no files */
 	struct prefetch *data;		/* NULL: not opened yet */
 	bool over;
 	struct batch part;
-	size_t asked;			/* examples of the part; 0: it has
-					   none */
+	size_t asked;			/* examples that the part was taken for;
+					   0: the part is empty */
 };
 
 struct inputs {
 	const struct model *model;
-	struct source *source;		/* of each data set */
+	struct source *source;		/* one for each data set */
 	size_t count;
-	int status;			/* of one that has ended */
+	int status;			/* of the data set that has ended */
 	uint64_t records;
 	struct fail why;
 };
@@ -126,7 +126,7 @@ take_one(struct inputs *in, size_t d, size_t examples, struct batch *b)
 	return -1;
 }
 
-/* ---- several ---- */
+/* ---- several data sets ---- */
 
 static void
 put_back_part(struct source *s)
@@ -158,7 +158,10 @@ is_among(uint64_t datasets, size_t d)
 	return datasets >> d & 1;
 }
 
-/* All of them read at once. */
+/*
+ * Every data set is asked before any is taken, so that all are read at the same
+ * time.
+ */
 int
 inputs_take(struct inputs *in, uint64_t datasets, size_t examples,
 	    struct batch *b)

@@ -11,28 +11,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LIMIT	((size_t)64 << 20)	/* bytes of a record of the file */
-#define MOST	((size_t)32 << 20)	/* and of what is in one piece */
+#define LIMIT	((size_t)64 << 20)	/* bytes of a record of the file, at
+					   most */
+#define MOST	((size_t)32 << 20)	/* bytes of a record that is not cut
+					   into parts */
 
-/* A record that is being put together. */
+/* A record that is being joined from parts. */
 struct parts {
-	uint64_t kind, size;	/* its own */
-	uint64_t offset;	/* of its first part in the file */
-	struct text bytes;	/* those that are there */
+	uint64_t kind, size;	/* of the whole record */
+	uint64_t offset;	/* of its first part, in the file */
+	struct text bytes;	/* of the parts so far */
 };
 
 struct journal_file {
 	char *path;
-	size_t most;		/* bytes in one piece */
+	size_t most;		/* bytes of a record that is not cut */
 	struct record_log *file;
 	struct journal sink;
 	bool finished;
-	struct fail foreign;	/* it is not of our version; kind 0: it is */
-	int results;		/* their file; -1: it is none */
-	off_t safe_results;	/* bytes of it */
-	uint64_t begun;		/* the last FOLD; 0: none to begin with */
-	uint64_t cut;		/* that of the newest checkpoint, */
-	uint64_t before;	/* and of the one before it, if it is safe */
+	struct fail foreign;	/* it is of another version; kind 0: of ours */
+	int results;		/* descriptor of their file; -1: not a file */
+	off_t safe_results;	/* bytes of it that are on disk */
+	uint64_t begun;		/* offset of the last FOLD; 0: none to resume
+				   from */
+	uint64_t cut;		/* the FOLD of the newest checkpoint */
+	uint64_t before;	/* the FOLD of the checkpoint before it; 0:
+				   none */
 };
 
 /* ---- parts ---- */
@@ -60,8 +64,12 @@ add_parts(struct journal_file *j, uint32_t kind, const void *bytes,
 	return r;
 }
 
-/* 1: *whole is one, which is good until the next.  Behind a crash there may be
-   parts of one that was never whole: nothing was promised on that. */
+/*
+ * Join a record from its parts.  Return 1 and set *whole, good until the next
+ * call; 0 if parts are missing yet; -1 with FAIL_DATA.  After a crash there may
+ * be parts of a record that was never completed: nothing was promised because
+ * of it, and it is dropped.
+ */
 static int
 join_parts(struct parts *p, const struct record *r, struct record *whole,
 	   struct fail *f)
@@ -122,9 +130,10 @@ drop(struct journal_file *j, uint64_t before)
 }
 
 /*
- * Two checkpoints ago begins what may still be asked for; when that is less
- * than what lies before it, that is dropped.  Without checkpoints it begins
- * with the fold of which that is said.
+ * Drop the beginning of the file that is not needed any more.  A restart may
+ * ask for what follows the checkpoint before the newest one; the rest is
+ * dropped once it is at least as large as what stays.  Without checkpoints,
+ * everything before the last complete FOLD is dropped.
  */
 static void
 shorten(struct journal_file *j, uint32_t kind)
@@ -166,8 +175,10 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 	struct journal_file *j = to;
 
 	note(j, kind, size, record_log_size(j->file));
-	/* What a record says to have been written is not to be lost before
-	   the record is. */
+	/*
+	 * A record may say that results were written: they must be on disk
+	 * before it is.
+	 */
 	if ((safe && sync_results(j, f) < 0) ||
 	    failpoint("journal-add", f) < 0 ||
 	    (size > j->most ? add_parts : append)
@@ -238,7 +249,7 @@ journal_file_close(struct journal_file *j)
 {
 	if (!j)
 		return;
-	/* Nobody needs to know of a run that is over, or has not begun. */
+	/* A run that is over, or has not begun, is not resumed. */
 	if (j->file && (j->finished || record_log_size(j->file) == 0))
 		unlink(j->path);
 	record_log_close(j->file);
@@ -297,7 +308,7 @@ journal_file_begin(struct journal_file *j, struct coord *coord,
 {
 	uint64_t line;
 	const int fd = tell(j, coord, f) < 0 ? -1 : stream_create(output, f);
-	/* With nowhere to write to there is no run that could break off. */
+	/* Without an output no run is begun, and so none can break off. */
 	const int resumed = fd < 0 ? -1 : coord_start(coord, &line, written, f);
 
 	if (resumed > 0 && stream_is_file(in->fd))

@@ -9,23 +9,35 @@
 
 struct journal_file;
 
-/* Open the journal of this path, for nobody else.  What has more bytes than
-   that lies in parts in it; 0: than a record of the file should have. */
+/*
+ * Open the journal at this path, and lock it.  A record of more than `most`
+ * bytes is written in parts; 0: more than 32 MiB.  Return NULL with the reason:
+ * FAIL_AGAIN if another program has it, FAIL_DATA if it is damaged, or
+ * FAIL_CONFIG if it is of another version.  The journal of a run that has
+ * finished is emptied.
+ */
 struct journal_file *journal_file_open(const char *path, size_t most,
 				       struct fail *);
+/*
+ * Close it.  The file of a run that has finished, or has not begun, is removed.
+ */
 void journal_file_close(struct journal_file *);
-/* For requests from there; NULL without a journal. */
+/*
+ * Return where the coordinator adds records, for requests from this stream;
+ * NULL without a journal. Good until the close.
+ */
 const struct journal *journal_file_sink(struct journal_file *,
 					const struct stream *in);
-/* Its path, if there is a run that broke off; or NULL. */
+/* Return its path if it has a run that broke off; or NULL. */
 const char *journal_file_resumed(const struct journal_file *);
 
 /*
- * Begin anew, or where a run broke off: the coordinator is told what it was,
- * the requests are taken up behind the last line that it took, and results
- * behind those that are known to have been written: what follows these in the
- * output is to be cut off, but not before the run has been found to be ours.
- * Returns where to write.  Without a journal (NULL) it is anew.
+ * Begin a run, or resume the one that broke off, in this order: replay the
+ * journal to the coordinator, skip the requests up to the last line that it
+ * took, and open the output.  Results behind those known to be written are cut
+ * off, but only once the run has been found to be this one.  Return the
+ * descriptor of the output, and set *written to the bytes of results; or -1
+ * with the reason.  Without a journal (NULL) the run is new.
  */
 int journal_file_begin(struct journal_file *, struct coord *,
 		       struct stream *in, const char *output,

@@ -2,7 +2,7 @@
  * live - the live model of a run, as it was after one step: its values for any
  * batch.
  *
- * What waits here hears what comes meanwhile, and does not wait on when the
+ * A function that waits handles messages meanwhile, and returns early when the
  * program is told to stop (cli_stop).
  */
 #ifndef PS_LIVE_H
@@ -12,22 +12,37 @@
 
 struct live;
 
-/* Ask the run of these for its model.  The key is as for net_guard(). */
+/*
+ * Ask the coordinator of these options for its model.  The key is as for
+ * net_guard().  Return NULL with the reason on failure; the caller closes it.
+ */
 struct live *live_open(const struct evaluator_options *, const char *key,
 		       struct fail *);
-void live_close(struct live *);		/* what it holds is given back */
+void live_close(struct live *);		/* its snapshot on the servers is
+					   released */
 
-/* Wait for the model; NULL: it stopped, or cannot be had. */
+/*
+ * Wait for the model, which is borrowed; NULL: told to stop, or it cannot be
+ * had (with the reason).
+ */
 const struct model *live_model(struct live *, struct fail *);
 
-/* Wait for the step that is to be scored: the values are those after all
-   steps below it. */
+/*
+ * Wait for the step to be scored, and set *step: the values are those after all
+ * steps below it.  Return 0, or -1 with the reason.
+ */
 int live_step(struct live *, uint64_t *step, struct fail *);
 
-/* Fill in the values that compute_begin() has found to be needed. */
+/*
+ * Set the values that a compute needs for its batch, after compute_begin().
+ * Return 0, or -1 with the reason.
+ */
 int live_fill(struct live *, struct compute *, struct fail *);
 
-/* Wait until something happens here, or this can be read. */
+/*
+ * Wait until something happens, or fd can be read (-1: none).  Return 0, or -1
+ * with the reason.
+ */
 int live_wait(struct live *, int fd, struct fail *);
 
 #endif

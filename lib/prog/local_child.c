@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* For as long as the log is read. */
+/*
+ * Return the name as a constant, since the log uses it for as long as it is
+ * read.
+ */
 static const char *
 name_of(const char *program)
 {
@@ -51,7 +54,9 @@ local_child_release(struct local_child *m)
 	log_mux_source_release(&m->said);
 }
 
-/* One that will never say it has no reason to stay. */
+/*
+ * A server that closes its output without a line will never be ready: end it.
+ */
 void
 local_child_read_ready(struct local_child *m)
 {

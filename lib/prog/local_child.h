@@ -1,6 +1,4 @@
-/*
- * local_child - a server, a worker or a relay as a child of ours.
- */
+/* local_child - a server, a worker or a relay that runs as our child. */
 #ifndef PS_LOCAL_CHILD_H
 #define PS_LOCAL_CHILD_H
 
@@ -17,24 +15,27 @@
 #define CHILD_RELAY	"ps-relay"
 
 struct local_child {
-	pid_t group;		/* its pid, or what that was; -1 */
+	pid_t group;		/* its process group, whose number is its pid;
+				   -1: none */
 	bool ended;
-	int status;		/* then; as a shell has it */
-	uint64_t restarts;	/* it was started again, so often */
-	bool ready;		/* it is a server that has said so, */
-	int out;		/* and this is where; -1: no more */
+	int status;		/* if ended; as in a shell */
+	uint64_t restarts;	/* times that it was started again */
+	bool ready;		/* a server that has reported that it is
+				   ready */
+	int out;		/* its standard output; -1: closed */
 	struct log_mux_source said;	/* its standard error */
 };
 
 /*
- * By its words, the first one of which is one of those above.  CPU as in
- * struct spawn.  -1: it has ended.
+ * Start a child by its words, the first of which is one of the names above.
+ * cpu is as in struct spawn.  Return 0; or -1 with the reason, and then it has
+ * ended.
  */
 int local_child_start(struct local_child *, size_t index, char *const *word,
 		      int cpu, struct fail *);
 void local_child_release(struct local_child *);
 
-/* A server said something on standard output: a line when it is ready. */
+/* Read the standard output of a server, which has a line when it is ready. */
 void local_child_read_ready(struct local_child *);
 
 #endif

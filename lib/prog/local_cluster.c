@@ -26,56 +26,62 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NO_PROGRAM	127	/* what a shell ends with then */
-#define LAST_MS		1000	/* for those killed to be gone */
-#define MAX_FOLDER	70	/* bytes of a folder for sockets, whose
-				   addresses have room for 107 */
-#define EVENTS		64	/* of members, at a time */
-#define ENDPOINT	128	/* bytes, more than such an address has */
+#define NO_PROGRAM	127	/* the status of a shell whose command does not
+				   exist */
+#define LAST_MS		1000	/* for killed processes to disappear */
+#define MAX_FOLDER	70	/* bytes of the folder for sockets, at most:
+				   their addresses have room for 107 */
+#define EVENTS		64	/* events of members, at a time */
+#define ENDPOINT	128	/* bytes, more than any of these addresses
+				   has */
 
 enum phase {
-	STARTING,	/* servers get ready */
-	RUNNING,	/* the command does */
-	LEAVING,	/* it was told to stop, and has; what it started has
-			   not */
-	STOPPING	/* all are told to stop */
+	STARTING,	/* the servers are getting ready */
+	RUNNING,	/* the command runs */
+	LEAVING,	/* the command was told to stop, and has ended; what it
+			   started has not */
+	STOPPING	/* everything is told to stop */
 };
 
 struct local_cluster {
 	const struct local_cluster_options *options;
 	enum phase phase;
-	struct local_child *member;	/* the servers, then the workers, then
+	struct local_child *member;	/* the servers, the workers, and then
 					   the relays */
-	size_t members;		/* that were started */
-	pid_t check, command;	/* 0: not yet; check: or no more */
+	size_t members;		/* members that were started */
+	pid_t check, command;	/* 0: not started; check 0: or over */
 	bool checked;
-	pid_t *stray;		/* groups that others made, and that we have */
-	size_t strays, stray_room;	/* asked to end */
+	pid_t *stray;		/* process groups that the command made, and
+				   that were sent a signal */
+	size_t strays, stray_room;
 	pid_t *children;	/* see process_group_children() */
 	size_t children_room;
-	bool gone;		/* all of these are, when they are to be */
+	bool gone;		/* STOPPING: all processes have ended */
 	int result;
-	int last_signal;	/* that we were sent; 0 */
-	uint64_t asked_ms;	/* when */
-	bool urged;		/* one was not SIGHUP */
-	uint64_t deadline;	/* in milliseconds; 0: none */
+	int last_signal;	/* the last signal that we were sent; or 0 */
+	uint64_t asked_ms;	/* when that was */
+	bool urged;		/* a signal other than SIGHUP has come */
+	uint64_t deadline;	/* in ms; 0: none */
 	bool killed;
 	pid_t parent;
-	int signals;		/* a descriptor that tells of them, */
-	int ears;		/* and one of members */
-	int error;		/* standard error, as the command has it */
+	int signals;		/* descriptor of signals */
+	int ears;		/* epoll descriptor of the members' output */
+	int error;		/* the command's standard error */
 	char *folder;
 	char coord[ENDPOINT];
-	bool told;		/* it is in the file that was asked for */
-	char *workers_ended;	/* the file that says so */
-	const struct local_child *first_failed;	/* of the workers; or NULL */
+	bool told;		/* the endpoint is in the file that was asked
+				   for */
+	char *workers_ended;	/* path of the file that reports that all
+				   workers have ended */
+	const struct local_child *first_failed;	/* the first worker that failed;
+						   or NULL */
 	struct log_mux log;
-	int *cpu;		/* for members in turn; cpus: 0: any */
+	int *cpu;		/* CPUs for members in turn; cpus 0: any CPU */
 	size_t cpus;
 	uint64_t threads;	/* of each worker */
 };
 
-/* ---- where ---- */
+/* ---- places: folder, environment, CPUs ---- */
 
 static int
 make_folder(struct local_cluster *l, struct fail *f)
@@ -123,7 +129,10 @@ set_default(const char *name, const char *value)
 		setenv(name, value, 1);
 }
 
-/* Many programs share this machine, and a cluster is here, not there. */
+/*
+ * Set where the sockets are.  Each program computes with one thread by default,
+ * since many share this machine; and TF_CONFIG would describe another cluster.
+ */
 static void
 set_environment(struct local_cluster *l)
 {
@@ -148,7 +157,10 @@ set_environment(struct local_cluster *l)
 	text_release(&servers);
 }
 
-/* The value of "-jN", "--threads=N" or of two words, if it is one; or NULL. */
+/*
+ * Return the value of a word "-jN" or "--threads=N", or of two such words;
+ * NULL: it is another word.
+ */
 static const char *
 threads_in(char *const *word)
 {
@@ -164,8 +176,10 @@ threads_in(char *const *word)
 	return equals ? equals + 1 : word[1];
 }
 
-/* How many threads each worker computes with, in the end; 1 by default, and
-   all that there are for 0. */
+/*
+ * Return how many threads each worker computes with: the last value in its
+ * words, by default 1.  0 stands for all CPUs.
+ */
 static uint64_t
 worker_threads(const struct local_cluster_options *o)
 {
@@ -182,8 +196,8 @@ worker_threads(const struct local_cluster_options *o)
 }
 
 /*
- * Members that have to share CPUs take them in turn: when all threads of each
- * stay on one, a message wakes up none.
+ * Give each member one CPU if they have to share CPUs.  When all threads of a
+ * member stay on one CPU, a message between them wakes no other CPU.
  */
 static void
 find_cpus(struct local_cluster *l)
@@ -203,9 +217,9 @@ find_cpus(struct local_cluster *l)
 			l->cpu[l->cpus++] = i;
 }
 
-/* ---- who ---- */
+/* ---- members ---- */
 
-/* Those of a worker behind its name and level. */
+/* Add the words of a worker behind its name and level. */
 static void
 add_worker_words(struct argv *w, const struct local_cluster *l, size_t index)
 {
@@ -222,7 +236,10 @@ add_worker_words(struct argv *w, const struct local_cluster *l, size_t index)
 		argv_fill(w, *word, index, l->options->workers);
 }
 
-/* What members say is heard by epoll: a number for each of their files. */
+/*
+ * Watch a file of a member by epoll.  number is twice the index of the member,
+ * plus 1 for its standard output.
+ */
 static int
 listen_to(const struct local_cluster *l, int file, size_t number,
 	  struct fail *f)
@@ -234,8 +251,8 @@ listen_to(const struct local_cluster *l, int file, size_t number,
 }
 
 /*
- * Which of those that take CPUs in turn is it?  A worker has that of the server
- * beside it, and the others come behind these.
+ * Return a member's place in the order of CPUs: a worker takes the CPU of the
+ * server beside it; all others follow.
  */
 static size_t
 seat(const struct local_cluster *l, size_t i)
@@ -247,7 +264,7 @@ seat(const struct local_cluster *l, size_t i)
 		i - beside;
 }
 
-/* i: its place among all members, which are started in their order at first. */
+/* Start member i.  At first members are started in their order. */
 static int
 start_member(struct local_cluster *l, size_t i, size_t index,
 	     const struct argv *w, struct fail *f)
@@ -285,7 +302,7 @@ start_server(struct local_cluster *l, size_t i, struct fail *f)
 		argv_add(&w, "-d");
 		argv_add(&w, "%s", o->checkpoint);
 	}
-	argv_add(&w, "--idle=0");	/* it ends with us */
+	argv_add(&w, "--idle=0");	/* it ends when we end it */
 	status = start_member(l, i, i, &w, f);
 	argv_release(&w);
 	return status;
@@ -328,8 +345,9 @@ start_relay(struct local_cluster *l, size_t i, struct fail *f)
 }
 
 /*
- * What the last worker would refuse of its options is told before there is
- * any, and nobody waits for them.
+ * Check the options of the last worker by starting it with --check, while the
+ * servers start: a wrong option is reported before any worker runs, and without
+ * waiting for the servers.
  */
 static int
 start_check(struct local_cluster *l, struct fail *f)
@@ -358,7 +376,7 @@ start_command(struct local_cluster *l, struct fail *f)
 	return l->command < 0 ? -1 : 0;
 }
 
-/* ---- how they come and go ---- */
+/* ---- start and end ---- */
 
 static bool
 is_known(const struct local_cluster *l, pid_t group)
@@ -374,9 +392,9 @@ is_known(const struct local_cluster *l, pid_t group)
 }
 
 /*
- * A shell's jobs, or timeout(1) and what it runs, are groups of their own.
- * They show up as soon as whoever started them has ended, and are sent this
- * signal then, once.
+ * Find process groups that the command's processes made, such as the jobs of a
+ * shell or those of timeout(1).  They become our children as soon as the
+ * process that started them has ended.  Each is sent the signal once.
  */
 static void
 find_strays(struct local_cluster *l, int number)
@@ -404,7 +422,7 @@ signal_command(const struct local_cluster *l, int number)
 		process_group_signal(l->stray[i], number);
 }
 
-/* The command is, and what it started. */
+/* Return whether the command and all that it started have ended. */
 static bool
 has_left(const struct local_cluster *l)
 {
@@ -429,7 +447,7 @@ are_gone(struct local_cluster *l)
 	return has_left(l);
 }
 
-/* The end begins: who is left is asked to stop. */
+/* Begin the end: send SIGTERM to all that are left. */
 static void
 stop(struct local_cluster *l, int result)
 {
@@ -487,7 +505,10 @@ start(struct local_cluster *l)
 		cannot(l, &f);
 }
 
-/* One write, so that whoever waits until the file has something has all. */
+/*
+ * Print the coordinator's endpoint, by one write, so that a reader who waits
+ * until the file has something gets all of it.
+ */
 static int
 print_endpoint(struct local_cluster *l, struct fail *f)
 {
@@ -517,7 +538,10 @@ print_endpoint(struct local_cluster *l, struct fail *f)
 	return written < 0 ? -1 : 0;
 }
 
-/* Servers are ready, or one never will be: of several the first. */
+/*
+ * Run the command when all servers are ready.  If some will never be, stop,
+ * with the status of the first of them.
+ */
 static void
 begin(struct local_cluster *l)
 {
@@ -548,8 +572,9 @@ begin(struct local_cluster *l)
 }
 
 /*
- * Shells do not wait for what they run in their background at SIGINT; and a
- * SIGHUP may have been to read something anew.
+ * The command has ended.  After a signal its own processes get time to end,
+ * too, but not after SIGINT, since shells do not wait for background jobs then,
+ * and not after an older SIGHUP, which may have been meant to reload a file.
  */
 static void
 command_ended(struct local_cluster *l, int status)
@@ -568,7 +593,10 @@ command_ended(struct local_cluster *l, int status)
 	l->deadline = now + grace;
 }
 
-/* A coordinator need not wait for one, and can say why. */
+/*
+ * Write the file by which the coordinator learns that no worker is left, and
+ * why.
+ */
 static void
 notify_workers_ended(struct local_cluster *l)
 {
@@ -612,9 +640,9 @@ worker_ended(struct local_cluster *l, struct local_child *m)
 }
 
 /*
- * Would one that ended so do better if it began anew?  A killed one may, and
- * one that says it lacked a peer, memory or a disk; a bad option or bad data
- * stay bad.
+ * Return whether a program that ended with this status may succeed when started
+ * again.  A killed one may, and so may one that lacked a peer, memory or a
+ * disk; a wrong option or bad data stay wrong.
  */
 static bool
 may_do_better(int status)
@@ -624,7 +652,10 @@ may_do_better(int status)
 		status == FAIL_IO || status == FAIL_AGAIN;
 }
 
-/* One that died takes its own place again; false: it does not. */
+/*
+ * Start a member that died again, in its place.  Return false if it is not
+ * started.
+ */
 static bool
 restart(struct local_cluster *l, struct local_child *m)
 {
@@ -655,7 +686,7 @@ restart(struct local_cluster *l, struct local_child *m)
 	return false;
 }
 
-/* What it was asked to start is asked to end with it. */
+/* A member has ended: send SIGTERM to what it started. */
 static void
 member_ended(struct local_cluster *l, struct local_child *m, int status)
 {
@@ -700,8 +731,9 @@ child_ended(struct local_cluster *l, pid_t pid, int how)
 }
 
 /*
- * Who asks once more has no patience left; a terminal that hangs up may.  When
- * our parent is no more, that asks, too.
+ * A signal has asked us to end.  A second one shortens the time to end, unless
+ * it is SIGHUP, which a terminal may send on its own.  When our parent has
+ * gone, that also asks us to end.
  */
 static void
 asked(struct local_cluster *l, int number)
@@ -716,7 +748,7 @@ asked(struct local_cluster *l, int number)
 		stop(l, 128 + number);
 	} else if (l->phase != STOPPING) {
 		signal_command(l, number);
-		if (orphaned)	/* nobody else will ask */
+		if (orphaned)	/* no other signal will come */
 			l->deadline = now + l->options->grace_ms;
 	} else if (l->deadline == 0 || (l->urged && number != SIGHUP)) {
 		l->deadline = now;
@@ -747,7 +779,7 @@ receive_signals(struct local_cluster *l)
 	}
 }
 
-/* All that is left, with what it has started. */
+/* Kill all that is left, with what it has started. */
 static void
 kill_all(struct local_cluster *l)
 {
@@ -761,7 +793,7 @@ kill_all(struct local_cluster *l)
 	l->deadline = clock_ms() + LAST_MS;
 }
 
-/* Time has run out; false: for good. */
+/* The deadline has passed.  Return false if there is nothing more to do. */
 static bool
 be_late(struct local_cluster *l)
 {
@@ -793,7 +825,10 @@ receive_members(struct local_cluster *l)
 	begin(l);
 }
 
-/* Of those who are gone we hear what they have said, and no more. */
+/*
+ * Return how long to wait, in ms; -1: without limit.  When all processes have
+ * ended, only what they have written is read.
+ */
 static int
 wait_ms(const struct local_cluster *l)
 {
@@ -805,7 +840,7 @@ wait_ms(const struct local_cluster *l)
 		l->deadline - now < 60000 ? (int)(l->deadline - now) : 60000;
 }
 
-/* Something happened; false: time has passed. */
+/* Handle what happens; return false if the time has passed. */
 static bool
 receive(struct local_cluster *l)
 {
@@ -827,7 +862,10 @@ receive(struct local_cluster *l)
 	return true;
 }
 
-/* Who reads our log has all the time to do so, until we are asked to end. */
+/*
+ * When all have ended, a slow reader of our log has as long as it needs, until
+ * we are asked to end.
+ */
 static void
 run(struct local_cluster *l)
 {
@@ -841,11 +879,12 @@ run(struct local_cluster *l)
 	}
 }
 
-/* ---- all of it ---- */
+/* ---- begin and end ---- */
 
 /*
- * Standard error is the command's, too, which may want to wait until it takes
- * something.  We never do: we have a terminal or a pipe opened once more.
+ * Standard error is the command's, too, which may want to block when it is
+ * full.  We must never block, so we open a terminal or a pipe once more, as
+ * non-blocking.
  */
 static void
 open_error(struct local_cluster *l)

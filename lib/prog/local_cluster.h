@@ -1,10 +1,10 @@
 /*
- * local_cluster - servers, workers and relays on this machine, while a command
- * runs.
+ * local_cluster - run servers, workers and relays on this machine while a
+ * command runs.
  *
- * Each is a child and a group of its own, so that a signal reaches the command
- * and all that it started, once and whole, while members live on and let it
- * come to an end; and so that what is left of them can be ended.
+ * Each of them, and the command, is a child with a process group of its own.
+ * So a signal reaches the command and all that it started, once, while servers
+ * and workers live on and let it end; and what is left of them can be killed.
  */
 #ifndef PS_LOCAL_CLUSTER_H
 #define PS_LOCAL_CLUSTER_H
@@ -17,32 +17,37 @@
 
 struct local_cluster_options {
 	uint64_t servers, workers;
-	uint64_t beside;		/* the first of these servers, with a
-					   worker each; 0: none is */
-	uint64_t relays;		/* each of about as many workers; no
-					   more than those */
-	char **worker_word;		/* options and inputs of workers, in
-					   which %i and %n stand for numbers */
-	char **command;			/* NULL ends the words of both */
-	const char *level;		/* -q, -v, or NULL: for members */
+	uint64_t beside;		/* how many of the servers, the first
+					   ones, are beside a worker each; 0:
+					   none */
+	uint64_t relays;		/* each for about as many workers; at
+					   most one for each worker */
+	char **worker_word;		/* options and inputs of workers; %i is
+					   the index, %n their number */
+	char **command;			/* the command; NULL ends both lists */
+	const char *level;		/* -q, -v, or NULL: for all that are
+					   started */
 	const char *checkpoint;		/* -d of servers, or NULL */
-	const char *log;		/* or standard error */
-	uint64_t restarts;		/* of each member that dies */
-	bool print_endpoint;		/* the coordinator's, to this file; */
-	const char *endpoint_file;	/* NULL: to standard output */
-	uint64_t grace_ms;		/* for what is to end, then it is
-					   killed */
+	const char *log;		/* file of the log; NULL: standard
+					   error */
+	uint64_t restarts;		/* times that each one that dies is
+					   started again */
+	bool print_endpoint;		/* print the coordinator's endpoint */
+	const char *endpoint_file;	/* to this file; NULL: standard
+					   output */
+	uint64_t grace_ms;		/* time to end in, before a kill */
 	enum local_pin { PIN_SHARED, PIN_ALWAYS, PIN_NEVER } pin;
-	const sigset_t *signals;	/* SIGCHLD, and those that ask for an
-					   end; blocked */
+	const sigset_t *signals;	/* SIGCHLD, and those that ask us to
+					   end; they are blocked */
 };
 
 /*
- * The status to end with, when nobody is left.  All who run are told where
- * sockets are by PS_COORD and PS_SERVERS; that is a private folder.
+ * Run it all, and return the status to exit with, when no process is left.
+ * Every process finds the sockets, which are in a private folder, by PS_COORD
+ * and PS_SERVERS.
  *
- * To be called by the leader of a session, which its parent tells of signals;
- * when the parent has gone all is ended at once.
+ * The caller must be the leader of a session, whose parent sends it the
+ * signals.  When the parent has gone, everything is ended at once.
  */
 int local_cluster_run(const struct local_cluster_options *);
 

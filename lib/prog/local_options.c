@@ -43,8 +43,9 @@ const struct cli_program local_program = {
 };
 
 /*
- * The words for workers, between two "--", and then those of the command; the
- * last argument of an option may be such a word, too.
+ * Set the words for workers, between two "--", and the words of the command
+ * behind them.  A "--" that is the argument of an option is not the first of
+ * them.
  */
 static void
 split_words(int argc, char **argv, const char *argument,
@@ -67,11 +68,11 @@ split_words(int argc, char **argv, const char *argument,
 	o->command = argv + optind;
 }
 
-/* Those beside workers are the first. */
+/* Count the servers; those beside workers come first. */
 static void
 count_servers(struct local_cluster_options *o, uint64_t alone)
 {
-	if (alone == BESIDE_ALL)	/* it was not said */
+	if (alone == BESIDE_ALL)	/* it was not given */
 		alone = o->beside == 0;
 	if (o->beside == BESIDE_ALL)
 		o->beside = o->workers;

@@ -1,6 +1,4 @@
-/*
- * local_cluster_options - the command line of ps-local.
- */
+/* local_options - the command line of ps-local. */
 #ifndef PS_LOCAL_OPTIONS_H
 #define PS_LOCAL_OPTIONS_H
 
@@ -9,7 +7,10 @@
 
 extern const struct cli_program local_program;
 
-/* Ends the program when they make no sense; signals are not among them. */
+/*
+ * Read the command line; end the program, with a message, if it is wrong.  The
+ * caller sets signals.
+ */
 struct local_cluster_options local_options_read(int argc, char **argv);
 
 #endif

@@ -10,9 +10,10 @@
 struct newer {
 	const char *dir;
 	struct checkpoint_watch *folder;
-	uint64_t step;		/* of the one in use, */
-	uint64_t tried;		/* and the newest that was there then */
-	uint64_t next_ms;	/* of the next look */
+	uint64_t step;		/* of the checkpoint in use */
+	uint64_t tried;		/* the newest step when a checkpoint was last
+				   opened */
+	uint64_t next_ms;	/* time of the next look */
 };
 
 struct newer *
@@ -50,7 +51,7 @@ is_due(const struct newer *n, uint64_t now)
 	return now >= n->next_ms || poll(&fd, 1, 0) > 0;
 }
 
-/* A folder that has gone may come again, and meanwhile we have what we have. */
+/* A folder that has gone is not an error: it may come again. */
 struct checkpoint *
 newer_look(struct newer *n, uint64_t now)
 {

@@ -1,6 +1,6 @@
 /*
- * newer - the newest checkpoint of a folder, for who predicts with it while
- * new ones come.
+ * newer - find the newest checkpoint of a folder, for a program that predicts
+ * while new ones come.
  */
 #ifndef PS_NEWER_H
 #define PS_NEWER_H
@@ -11,14 +11,18 @@
 
 struct newer;
 
-/* The folder is borrowed; the one in use is of this step. */
+/*
+ * Begin with a folder, whose path is borrowed; the checkpoint in use is of this
+ * step. The caller closes it.
+ */
 struct newer *newer_open(const char *dir, uint64_t step);
 void newer_close(struct newer *);
 
 /*
- * Is there another newest one than was opened last?  Then that, verified; NULL
- * otherwise, also when there is one that is damaged, which is warned of once.
- * Costs next to nothing when nothing has happened.
+ * Return the newest checkpoint, verified, for the caller to close, if it is
+ * another than the one in use; else NULL, also if it is damaged, which is
+ * warned of once.  The call costs almost nothing while the folder does not
+ * change.
  */
 struct checkpoint *newer_look(struct newer *, uint64_t now_ms);
 

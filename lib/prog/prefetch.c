@@ -11,42 +11,46 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define AHEAD	8	/* batches */
+#define AHEAD	8	/* batches that are read ahead, at most */
 #define LOW	4	/* batches left when the reader wakes */
 
-/* One batch of so many bytes is enough: with those that are computed, more
-   would push each other out of the processor's cache. */
+/*
+ * If a batch has this many bytes, one is read ahead: more of them, beside those
+ * being computed, would push each other out of the processor's cache.
+ */
 #define ENOUGH	((size_t)2 << 20)
 
 struct prefetch {
 	struct reader *reader;
-	struct batch ring[AHEAD];	/* ready of them, from first on */
+	struct batch ring[AHEAD];	/* `ready` batches, from first on */
 	size_t first, ready;
 	struct batch rest, spare;	/* see regroup() */
 	struct batch part;		/* see prefetch_take_into() */
-	size_t size;			/* examples of a batch; 0: not asked */
+	size_t size;			/* examples of a batch; 0: not asked for
+					   yet */
 	bool over, waiting, quit;
-	bool woken;			/* the event is to be read */
-	bool busy;			/* opening or reading */
-	bool may_hang;			/* ... what never ends */
-	struct commands commands;	/* of the reader */
-	atomic_bool stop;		/* ... is to leave off */
-	struct prefetch *next;		/* of those left behind */
+	bool woken;			/* the event has a count to be read */
+	bool busy;			/* the thread is opening or reading */
+	bool may_hang;			/* and perhaps blocked for ever */
+	struct commands commands;	/* run by the reader */
+	atomic_bool stop;		/* the reader is to stop */
+	struct prefetch *next;		/* in the list left_behind */
 	size_t dataset;
-	const struct model *model;	/* with these, to open the reader; */
-	char **file;			/* until then it is NULL */
+	const struct model *model;	/* what the reader is opened with; until
+					   then reader is NULL */
+	char **file;
 	size_t files;
 	struct reader_options options;
 	int status;			/* of the reader, at its end */
 	struct fail why;
-	struct sorter sorter;	/* the thread's */
+	struct sorter sorter;	/* of the thread */
 	int event;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t room;
 };
 
-/* Somebody waits for a batch, or for the end. */
+/* Wake the caller if it waits for a batch or the end. */
 static void
 wake(struct prefetch *p)
 {
@@ -55,7 +59,7 @@ wake(struct prefetch *p)
 	if (!p->waiting)
 		return;
 	if (write(p->event, &one, sizeof(one)) < 0)
-		abort();	/* a counter of ones cannot overflow */
+		abort();	/* a counter of ones does not overflow */
 	p->waiting = false;
 	p->woken = true;
 }
@@ -70,7 +74,7 @@ open_reader(struct prefetch *p, struct fail *f)
 	return p->reader ? 0 : -1;
 }
 
-/* The next batch, with all that can be done of a step here. */
+/* Read the next batch, and do what can be done of its step in this thread. */
 static int
 read_batch(struct prefetch *p, size_t size, struct batch *b, struct fail *f)
 {
@@ -101,7 +105,7 @@ run(void *arg)
 	pthread_mutex_lock(&p->lock);
 	while (!p->quit && !p->over) {
 		if (p->size == 0 || is_full(p)) {
-			/* Then fill it up again, from LOW on. */
+			/* It is filled up again when LOW are left. */
 			pthread_cond_wait(&p->room, &p->lock);
 			continue;
 		}
@@ -128,7 +132,10 @@ run(void *arg)
 	return NULL;
 }
 
-/* Not what is there as a plain file, nor what is not there at all. */
+/*
+ * Return whether an input may block for ever: a pipe or a stream may, a plain
+ * file or one that does not exist does not.
+ */
 static bool
 may_hang(char *const *file, size_t count)
 {
@@ -185,17 +192,20 @@ prefetch_open(const struct model *model, size_t dataset, char *const *files,
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->room, NULL);
 	if (p->event < 0 || pthread_create(&p->thread, NULL, run, p) != 0)
-		abort();	/* no descriptors, no threads: no program */
+		abort();	/* no descriptor or no thread is left */
 	return p;
 }
 
-/* What threads may still use, so that it is not taken for lost. */
+/*
+ * What detached threads may still use; the list keeps leak checkers from
+ * reporting that memory.
+ */
 static struct prefetch *left_behind;
 
 /*
- * The reader may be deep in a read that never ends (a pipe that nobody
- * writes): the thread is then left to the end of the process, with the model.
- * A command that it reads is told to end, lest it outlive us.
+ * Close it.  The reader may be blocked in a read that never ends (a pipe that
+ * nobody writes): then the thread is left until the end of the process, and the
+ * model with it.  Its command is told to end, so that it does not outlive us.
  */
 void
 prefetch_close(struct prefetch *p)
@@ -233,8 +243,8 @@ pass_front(struct prefetch *p)
 }
 
 /*
- * What was used last is filled next: its memory is the warmest, and places of
- * the ring that are never needed need none.
+ * Fill the batch that was used last next: its memory is still in the cache, and
+ * batches of the ring that are never needed take no memory.
  */
 static void
 reuse(struct prefetch *p, struct batch used)
@@ -246,7 +256,7 @@ reuse(struct prefetch *p, struct batch used)
 	*next = used;
 }
 
-/* Is the batch at the front the one that is asked for? */
+/* Return whether the batch at the front is what is asked for. */
 static bool
 front_fits(const struct prefetch *p, size_t n)
 {
@@ -265,8 +275,8 @@ append(struct batch *to, const struct batch *from, size_t first, size_t end)
 }
 
 /*
- * What was read ahead has the size that was asked for before: put its
- * examples together anew.  Those left over are the rest.
+ * Make a batch of n examples from batches that were read for another size.  The
+ * examples left over are the rest.  Return false if there are not enough yet.
  */
 static bool
 regroup(struct prefetch *p, size_t n, struct batch *batch)
@@ -318,7 +328,10 @@ prefetch_take(struct prefetch *p, size_t n, struct batch *batch)
 	} else {
 		p->waiting = true;
 	}
-	/* Many small batches at a time: every wake-up costs two switches. */
+	/*
+	 * Wake the reader for several batches at once, since each wake-up costs
+	 * two context switches.
+	 */
 	if (asked_anew || !fits || p->ready <= LOW)
 		pthread_cond_signal(&p->room);
 	pthread_mutex_unlock(&p->lock);

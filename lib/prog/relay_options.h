@@ -14,10 +14,10 @@ struct relay_settings {
 	struct cli_common common;
 	struct cluster cluster;
 	const char *bind;
-	struct relay_options relay;	/* but for its endpoint */
+	struct relay_options relay;	/* without its endpoint */
 };
 
-/* Ends the program when they make no sense. */
+/* Read the command line; end the program, with a message, if it is wrong. */
 void relay_settings_read(struct relay_settings *, int argc, char **argv);
 void relay_settings_release(struct relay_settings *);
 

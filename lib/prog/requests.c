@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Open for writing, too, so that it never ends; and not a moment later than
-   it is looked at. */
+/*
+ * Open a FIFO.  It is opened for writing, too, so that it has no end.  The
+ * descriptor is checked, not the path, which could change in between.
+ */
 static int
 open_fifo(struct stream *in, const char *path, struct fail *f)
 {
@@ -60,7 +62,10 @@ requests_read(struct requests *r, const struct pollfd fds[REQUESTS_FDS],
 	return fds[1].revents ? stream_read(&r->fifo, f) : 0;
 }
 
-/* What can be rewound is gone on with behind this line. */
+/*
+ * Return the line behind which a resumed run continues: only a file can be
+ * rewound, so then lines of the FIFO do not count.
+ */
 static uint64_t
 number(const struct requests *r)
 {

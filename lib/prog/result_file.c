@@ -8,8 +8,11 @@
 
 #define READ_BYTES	((size_t)64 << 10)
 
-/* How many lines does it have, and in how many bytes?  What a power cut left of
-   a file may have its length, and zeros in place of its end. */
+/*
+ * Count the lines of a file, and the bytes of all complete ones.  After a power
+ * cut a file may have its length, but zeros in place of its end: these are not
+ * lines.
+ */
 static int
 count(const char *path, uint64_t *lines, uint64_t *whole, struct fail *f)
 {

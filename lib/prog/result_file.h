@@ -1,6 +1,4 @@
-/*
- * result_file - results that are added to a file, each once.
- */
+/* result_file - a file to which results are added, each once. */
 #ifndef PS_RESULT_FILE_H
 #define PS_RESULT_FILE_H
 
@@ -9,9 +7,10 @@
 #include <stdint.h>
 
 /*
- * To add to: a file that nobody else writes to, made if it is not there, and
- * how many lines it has; what follows the last whole one is cut off.  Or
- * standard output (NULL), of which that is not known: WIRE_NONE.
+ * Open a file to add to, locked, and made if it does not exist.  Set *lines to
+ * the number of its lines; an incomplete last line is cut off.  For NULL return
+ * standard output, and set *lines to WIRE_NONE: not known.  Return the
+ * descriptor, or -1 with the reason.
  */
 int result_file_open(const char *path, uint64_t *lines, struct fail *);
 

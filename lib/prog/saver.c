@@ -14,9 +14,9 @@
 
 struct saver {
 	const char *dir;
-	bool shared;		/* it is not for checkpoints alone */
+	bool shared;		/* the folder is not for checkpoints alone */
 	struct task *task;
-	struct server_job job;	/* the task's, while it is busy */
+	struct server_job job;	/* used by the task while it is busy */
 	struct checkpoint_part part;
 	struct fail why;
 	int status;
@@ -62,7 +62,10 @@ saver_can(void *self, enum saves saves, uint64_t server, struct fail *f)
 	bool there;
 	char *path;
 
-	/* Another run may want it, and this one could have been meant to. */
+	/*
+	 * Only a warning, by one server: the folder may be for another run; or
+	 * --checkpoint was forgotten.
+	 */
 	if (saves == SAVES_NONE && s->dir && !s->shared && server == 0)
 		log_warn("this run saves nothing in %s: ps-coord has no "
 			 "--checkpoint", s->dir);
@@ -119,7 +122,7 @@ load(const struct saver *s, struct server *server,
 	} else {
 		fail_dir(&why);
 	}
-	/* Nobody but us hears of it, as it goes on. */
+	/* A standby resumes by copying, so nobody else would report this. */
 	if (server_load(server, job, from, &checkpoint_reader, &why) < 0 &&
 	    job->peer == 0 && !server_over(server, &over))
 		log_warn("%s: all is copied anew from the server that it "

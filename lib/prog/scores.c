@@ -15,7 +15,10 @@
 #define FILE_MAX	((size_t)256 << 20)
 #define BEGINS		"{\"checkpoint\":"
 
-/* Of what is wanted; NULL: it is not there.  The loss is no metric. */
+/*
+ * Return the metric of the condition; NULL: the line lacks it.  The loss is not
+ * among the metrics.
+ */
 static const json_t *
 score_of(const json_t *line, const struct stop_condition *u)
 {
@@ -49,7 +52,10 @@ read_line(struct scores *s, const char *text, size_t size,
 			       "in a line of JSON");
 }
 
-/* How much of it are whole lines?  What follows is the beginning of one. */
+/*
+ * Read all complete lines, and set *whole to their bytes.  What follows must be
+ * the beginning of such a line.
+ */
 static int
 read_lines(struct scores *s, const struct text *text,
 	   const struct stop_condition *until, size_t *whole, struct fail *f)
@@ -125,8 +131,8 @@ scores_have(const struct scores *s, uint64_t step)
 }
 
 /*
- * As there is room, unless we are asked to stop before there is some: a signal
- * interrupts no write that begins just behind it.
+ * Write as there is room, but give up when told to stop: poll() waits for both,
+ * since a signal would not interrupt a write that begins just after it.
  */
 static int
 write_text(struct scores *s, struct fail *f)

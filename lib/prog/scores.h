@@ -1,10 +1,10 @@
 /*
  * scores - where the scores of checkpoints go: a stream, or a file that is
- * added to whenever the program is started again.
+ * continued when the program is started again.
  *
- * The file itself is all that is remembered.  A line is added when its
- * checkpoint has been scored, and is safe before the next one is begun: what
- * has a whole line is done, and nothing else is.
+ * The file itself is the only state.  The line of a checkpoint is added once it
+ * has been scored, and is on disk before the next one is begun.  So a
+ * checkpoint with a complete line is done, and no other is.
  */
 #ifndef PS_SCORES_H
 #define PS_SCORES_H
@@ -13,31 +13,33 @@
 #include "client/stop_condition.h"
 
 struct scores {
-	int fd;			/* borrowed, unless there is a path */
+	int fd;			/* borrowed if path is NULL */
 	const char *path;	/* NULL: standard output, a stream */
 	struct text text;	/* to be written */
-	bool begun;		/* there were lines before: */
-	uint64_t step;		/* the highest that they name */
-	bool final;		/* which was its run's last checkpoint */
-	bool lacks;		/* and has no such metric as is asked for */
-	bool met;		/* one of them meets the condition */
+	bool begun;		/* the file had lines */
+	uint64_t step;		/* the highest step of its lines */
+	bool final;		/* that line is of the run's last checkpoint */
+	bool lacks;		/* that line lacks the metric of the
+				   condition */
+	bool met;		/* a line meets the condition */
 };
 
 /*
- * Open a file, made if it is not there, for nobody else (FAIL_AGAIN), and
- * learn what it holds.  The torn end of a line is cut off; a file with lines
- * of others is FAIL_DATA, and stays as it is.
+ * Open a file, locked (FAIL_AGAIN: another program has it) and made if it does
+ * not exist, and read its lines.  An incomplete last line is cut off.  A file
+ * with other lines is FAIL_DATA, and stays as it is.  Return 0, or -1 with the
+ * reason.
  */
 int scores_open(struct scores *, const char *path,
 		const struct stop_condition *, struct fail *);
 void scores_close(struct scores *);
 
-/* Is this in the file already, or older than what is? */
+/* Return whether the file has this step, or a later one. */
 bool scores_have(const struct scores *, uint64_t step);
 
 /*
- * Write the text, and see to it that it is safe in a file.  It is an error to
- * be asked to stop while nobody takes it.
+ * Write the text, and wait until it is on disk, in a file.  Return -1 if that
+ * fails, or if the program is told to stop while nobody reads the output.
  */
 int scores_flush(struct scores *, struct fail *);
 

@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <string.h>
 
-/* Where values come from: one of these. */
+/* Where values come from: one of these, the other is NULL. */
 struct values {
 	struct checkpoint_model *snapshot;
 	struct live *live;
@@ -135,9 +135,9 @@ wait_for_batch(const struct scoring *g, const struct values *v,
 }
 
 /*
- * Go on with a newer one, from this batch on.  Records are read as the first
- * one's model wants them, so it must be of the same; what cannot be had leaves
- * us with what we have.
+ * Replace the checkpoint by a newer one, from this batch on.  Records are read
+ * for the first one's model, so the newer one must have the same model.  If it
+ * cannot be used, the present one stays.
  */
 static int
 renew(struct scoring *g, struct checkpoint_model *s, struct evaluation *e,
@@ -172,7 +172,7 @@ renew(struct scoring *g, struct checkpoint_model *s, struct evaluation *e,
 	return externals_begin(g->s->evaluator.externals, s->model, f);
 }
 
-/* Once is enough. */
+/* Warn once of values that are not finite. */
 static void
 warn_of_values(struct scoring *g, const struct checkpoint_model *s,
 	       const struct evaluation *e)
@@ -186,7 +186,10 @@ warn_of_values(struct scoring *g, const struct checkpoint_model *s,
 		 "is of no use", checkpoint_path(s->from), name);
 }
 
-/* 0; 1: the checkpoint gives out; -1: the live model does. */
+/*
+ * Set the values.  Return 0; 1 if the checkpoint fails; -1 if the live model
+ * does.
+ */
 static int
 fill(struct scoring *g, const struct values *v, const struct evaluation *e,
      struct fail *f)
@@ -211,7 +214,7 @@ score_batch(struct scoring *g, const struct values *v, struct evaluation *e,
 	status = fill(g, v, e, f);
 	if (status != 0)
 		return status;
-	if (v->live && cli_stop)	/* they did not come */
+	if (v->live && cli_stop)	/* the values did not come */
 		return scoring_stopped(f);
 	return evaluation_end(e, !g->s->predict, f) < 0 ? -1 :
 		add_predictions(g, e, f);
@@ -238,8 +241,8 @@ score_batches(struct scoring *g, const struct values *v, struct evaluation *e,
 }
 
 /*
- * The records of a stream are read for as long as that goes on, by a model
- * that stays, whichever checkpoints come and go.
+ * Prepare for a stream, which is read by one model while checkpoints are
+ * replaced: parse a model of its own for it, which stays.
  */
 static int
 begin_stream(struct scoring *g, const struct checkpoint_model *s,
@@ -289,7 +292,10 @@ scoring_checkpoint(struct scoring *g, struct checkpoint **from,
 	return status;
 }
 
-/* With the step to be scored in hand: what is read needs it. */
+/*
+ * Wait for the step before the inputs are read, so that the values belong to
+ * it.
+ */
 static int
 score_live_batches(struct scoring *g, const struct values *v,
 		   struct evaluation *e, struct fail *f)

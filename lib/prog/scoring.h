@@ -1,8 +1,8 @@
 /*
  * scoring - evaluations: examples from the inputs, lines on the output.
  *
- * One way for both: batches are read, their values come from a checkpoint or
- * from the live model, what they are scored with is added up, and printed.
+ * Both kinds go the same way: batches are read, their values come from a
+ * checkpoint or from the live model, and the scores are added up and printed.
  */
 #ifndef PS_SCORING_H
 #define PS_SCORING_H
@@ -14,13 +14,13 @@
 
 struct scoring {
 	const struct eval_settings *s;	/* borrowed */
-	const char *renew;		/* --predict goes on with newer
-					   checkpoints of this folder; NULL:
-					   it keeps to one; borrowed */
-	struct newer *newer;		/* then */
-	uint64_t predicted;		/* records */
+	const char *renew;		/* for --predict: a folder whose newer
+					   checkpoints are changed to, borrowed;
+					   NULL: the first one stays */
+	struct newer *newer;		/* used for renew */
+	uint64_t predicted;		/* records predicted so far */
 	const struct model *model;	/* NULL: not begun */
-	size_t dataset;			/* of it, that is scored */
+	size_t dataset;			/* the data set that is scored */
 	struct prefetch *data;
 	struct batch batch;
 	bool over;			/* no more batches */
@@ -28,22 +28,26 @@ struct scoring {
 	uint64_t began_ms;
 	struct scores *to;		/* borrowed */
 	size_t ended;			/* evaluations so far */
-	bool final;			/* the last checkpoint was that */
-	bool met;			/* --until is, now or before */
+	bool final;			/* the last checkpoint was the final
+					   one */
+	bool met;			/* the condition of --until is met */
 };
 
-/* Always -1: FAIL_AGAIN. */
+/* Fail with FAIL_AGAIN because the program was told to stop; returns -1. */
 int scoring_stopped(struct fail *);
 
 /*
- * Score a checkpoint, which is taken over.  0: done, or ->to has it; 1: the
- * checkpoint gave out, and the failure says why; -1: the inputs or the output
- * did, or scoring_stopped().
+ * Score a checkpoint, which is taken over.  Return 0 if it is scored, now or in
+ * ->to before; 1 with the reason if the checkpoint cannot be used; -1 with the
+ * reason if the inputs or the output fail, or the program is told to stop.
  */
 int scoring_checkpoint(struct scoring *, struct checkpoint **,
 		       struct fail *);
 
-/* The live model.  -1 if that gives out, too. */
+/*
+ * Score the live model.  Return 0; or -1 with the reason, also if the model
+ * cannot be had.
+ */
 int scoring_live(struct scoring *, struct fail *);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define MAX_SERVERS	4096
 #define LEASE_MS	10000
-#define IDLE_MS		900000	/* longer than a job is requeued in */
+#define IDLE_MS		900000	/* longer than a job takes to be requeued */
 
 enum { DURABLE = CLI_LONG, GRACE, IDLE, LEASE, STANDBY_OF };
 

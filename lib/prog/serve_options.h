@@ -13,16 +13,18 @@ struct serve_settings {
 	struct cli_common common;
 	struct cluster cluster;
 	const char *bind, *coordinator, *directory, *standby_of;
-	uint64_t index;		/* -i; WIRE_NONE: it was not said */
+	uint64_t index;		/* -i; WIRE_NONE: not given */
 	uint64_t lease_ms, grace_ms;
-	uint64_t idle_ms;	/* 0: it waits for ever */
+	uint64_t idle_ms;	/* 0: no limit */
 	bool wal;
 };
 
-/* Ends the program when they make no sense. */
+/* Read the command line; end the program, with a message, if it is wrong. */
 void serve_settings_read(struct serve_settings *, int argc, char **argv);
 
-/* What the log is called by: -i, or the task, or 0. */
+/*
+ * Return the number in the name of the log: -i, or the index of the task, or 0.
+ */
 uint64_t serve_settings_index(const struct serve_settings *);
 void serve_settings_release(struct serve_settings *);
 

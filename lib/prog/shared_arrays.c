@@ -6,19 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of arrays of a name; those that are wanted are others than those sent. */
+/*
+ * The place of arrays with this name.  Wanted arrays have other places than
+ * sent ones.
+ */
 struct region {
 	char *name;
 	size_t offset, room;
-	size_t bytes;		/* that are written there, */
-	uint64_t call;		/* last by this one */
+	size_t bytes;		/* bytes written there */
+	uint64_t call;		/* number of the call that wrote them last */
 };
 
 struct regions {
 	struct region *list;
 	size_t count, room;
-	size_t next;		/* most likely to be looked for now */
-	struct shared_place *place;	/* of the arrays of a call */
+	size_t next;		/* index where the next search begins */
+	struct shared_place *place;	/* places of the arrays of a call */
 	size_t place_room;
 };
 
@@ -77,7 +80,10 @@ shared_arrays_size(const struct shared_arrays *s)
 	return shared_memory_used(s->memory);
 }
 
-/* Requests have their arrays in the order of those before. */
+/*
+ * Find a place by name.  Requests have their arrays in the same order mostly,
+ * so the search begins behind the last one found.
+ */
 static struct region *
 find(struct regions *r, const char *name)
 {
@@ -105,7 +111,10 @@ find_or_add(struct regions *r, const char *name)
 	return &r->list[r->count++];
 }
 
-/* One that has grown gets another place, which half as much again fits. */
+/*
+ * Find a place for an array.  An array that has grown gets another place, with
+ * room for half as much again.
+ */
 static int
 place(struct shared_arrays *s, struct regions *r,
       const struct external_array *a, struct region **at, struct fail *f)
@@ -129,7 +138,7 @@ bytes_of(const struct external_array *a)
 	return a->id ? (const void *)a->id : a->at;
 }
 
-/* The same as is there? */
+/* Return whether the place has the same bytes as an array. */
 static bool
 is_there(const struct shared_arrays *s, const struct region *r,
 	 const struct external_array *a)
@@ -141,7 +150,7 @@ is_there(const struct shared_arrays *s, const struct region *r,
 		       bytes) == 0;
 }
 
-/* What was sent by this name last, in whichever area. */
+/* Return where an array of this name was sent last, in any area. */
 static const struct region *
 find_last(struct shared_arrays *s, const char *name)
 {
@@ -156,7 +165,7 @@ find_last(struct shared_arrays *s, const char *name)
 	return last;
 }
 
-/* true: it is what was sent before. */
+/* Write an array to its place; return whether it is what was sent last. */
 static bool
 write_array(struct shared_arrays *s, struct region *r,
 	    const struct external_array *a)

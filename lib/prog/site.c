@@ -17,7 +17,9 @@ site_name(const char *argument)
 			  WIRE_NAME - 1);
 	if (argument)
 		return argument;
-	/* A longer name is cut, and is so for all of this host. */
+	/*
+	 * A longer name is cut, in the same way for all programs of this host.
+	 */
 	if (gethostname(host, sizeof(host) - 1) < 0 ||
 	    !message_is_name(host, strlen(host)))
 		strcpy(host, "localhost");

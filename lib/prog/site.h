@@ -1,12 +1,15 @@
 /*
- * site - where a worker or a relay is, for those who are there to find each
- * other.
+ * site - the name of the site of a worker or a relay, by which those of one
+ * site find each other.
  */
 #ifndef PS_SITE_H
 #define PS_SITE_H
 
-/* That of --site, whose argument this is; it ends the program if it is no name
-   (NULL: the host's name).  Good for ever. */
+/*
+ * Return the name of the site: the argument of --site, or the host's name for
+ * NULL.  It is good until the program ends.  End the program if the argument is
+ * not a name.
+ */
 const char *site_name(const char *argument);
 
 #endif

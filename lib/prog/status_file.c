@@ -9,12 +9,13 @@
 #include <time.h>
 
 /*
- * As often as people look, and more often than any collector does.  Of many
- * workers there is much to tell: that takes at most a fiftieth of our time.
+ * Once a second: as often as a person looks, and more often than any collector.
+ * With many workers the text is long, and then the interval grows, so that it
+ * takes at most a fiftieth of our time.
  */
 #define EVERY_MS	1000
 #define SHARE		50
-#define DRIFT_S		1.0	/* or the clock on the wall was set */
+#define DRIFT_S		1.0	/* more than this: the wall clock was set */
 
 int
 status_file_begin(struct status_file *s, const char *path, struct fail *f)
@@ -28,7 +29,11 @@ status_file_begin(struct status_file *s, const char *path, struct fail *f)
 	return 0;
 }
 
-/* Times that have passed are to stay what they were told to be. */
+/*
+ * Return the Unix time at 0 of our clock.  It is kept while the clocks drift
+ * less than DRIFT_S, so that times in the past do not change from one write to
+ * the next.
+ */
 static double
 look_at_wall(double before)
 {

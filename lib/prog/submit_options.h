@@ -13,10 +13,13 @@ struct submit_settings {
 	struct cli_common common;
 	struct submission_options o;
 	const char *output, *requests;
-	char name[32];			/* if none is given */
+	char name[32];			/* used if no name is given */
 };
 
-/* Ends the program when they make no sense. */
+/*
+ * Read the command line and the environment; end the program, with a message,
+ * if they are wrong.
+ */
 void submit_settings_read(struct submit_settings *, int argc, char **argv);
 
 #endif

@@ -19,36 +19,44 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LIMIT	((size_t)320 << 20)	/* bytes of a record */
-#define FORMAT	2		/* 1 did not say so */
+#define LIMIT	((size_t)320 << 20)	/* bytes of a record, at most */
+#define FORMAT	2		/* format 1 was not written into the log */
 
-/* A PLAN of initial values; a PLAN and the LOAD that follows; the rest;
-   between those two which checkpoint of that name is not meant; that the run
-   is over, in any format; and, first, what the messages are. */
+/*
+ * KIND_PLAN: a PLAN with initial values.  KIND_PLAN_OF: a PLAN that a LOAD
+ * follows.  KIND_LOAD: that LOAD.  KIND_CHANGE: a change.  KIND_OTHER, between
+ * PLAN_OF and LOAD: the hash of a checkpoint of the same name that is not
+ * meant.  KIND_OVER, the same in any format: the run is over.  KIND_FORMAT, the
+ * first record: the format of the messages.
+ */
 enum { KIND_PLAN = 1, KIND_PLAN_OF, KIND_LOAD, KIND_CHANGE, KIND_OTHER,
        KIND_OVER, KIND_FORMAT };
 
 struct wal {
 	char *dir, *folder;		/* DIR, DIR/log-0 */
 	struct record_log *lock, *file;		/* file NULL: no segment yet */
-	uint64_t number;		/* of the segment that is written */
-	uint64_t cut, cut_number;	/* it began with this cut; or 0 */
-	uint64_t cut_step;		/* of that */
+	uint64_t number;		/* of the segment being written */
+	uint64_t cut, cut_number;	/* the cut that began segment
+					   cut_number; or 0 */
+	uint64_t cut_step;		/* the step of that cut */
 	uint64_t saved;			/* steps below are in a checkpoint */
-	bool over;			/* the run is */
+	bool over;			/* the run is over */
 	uint64_t next;			/* the change to be written next */
 	uint64_t replayed;
 	struct pack header;
 
-	/* while it is replayed */
+	/* used while the log is replayed */
 	struct server *server;
 	uint64_t *segment;
 	size_t segments;
-	bool first;			/* what it begins with is wanted */
-	bool known;			/* it says that its format is ours */
+	bool first;			/* the first segment: its PLAN and LOAD
+					   are needed */
+	bool known;			/* the segment has our format */
 	char load[CHECKPOINT_NAME];	/* "": no checkpoint */
-	uint64_t other;			/* not the one of this hash; or 0 */
-	bool whole;			/* what it begins with */
+	uint64_t other;			/* hash of the checkpoint that is not
+					   meant; or 0 */
+	bool whole;			/* the beginning of the segment is
+					   complete */
 };
 
 static char *
@@ -143,7 +151,7 @@ write_format(struct wal *l, struct fail *f)
 	return r;
 }
 
-/* Messages of other programs would be read as what they are not. */
+/* Check the first record.  Messages of another format would be misread. */
 static int
 check_format(struct wal *l, const struct record *r, struct fail *f)
 {
@@ -159,7 +167,7 @@ check_format(struct wal *l, const struct record *r, struct fail *f)
 		     "folder and lose what only it has", l->folder);
 }
 
-/* ---- what is there ---- */
+/* ---- segments ---- */
 
 static int
 by_number(const void *a, const void *b)
@@ -205,7 +213,7 @@ remove_segment(const struct wal *l, uint64_t number, struct fail *f)
 	return r;
 }
 
-/* The oldest first: what is left has no gap. */
+/* Remove segments, the oldest first, so that no gap is left after a crash. */
 static int
 remove_before(const struct wal *l, uint64_t number, struct fail *f)
 {
@@ -219,7 +227,10 @@ remove_before(const struct wal *l, uint64_t number, struct fail *f)
 	return r;
 }
 
-/* Two checkpoints of one name have other hashes; 0: there is none. */
+/*
+ * Return the hash of a checkpoint's manifest, which differs for two checkpoints
+ * of one name; 0: there is none.
+ */
 static uint64_t
 hash_checkpoint(const struct wal *l, const char *name)
 {
@@ -237,7 +248,7 @@ hash_checkpoint(const struct wal *l, const char *name)
 
 /* ---- replay ---- */
 
-/* What does the segment begin with? */
+/* Read what a segment begins with; FAIL_AGAIN: that was all. */
 static int
 look_at(void *self, const struct record *r, struct fail *f)
 {
@@ -270,9 +281,9 @@ asked_to_stop(const struct wal *l, struct fail *f)
 }
 
 /*
- * Can it be begun from?  What was torn when it was made cannot: 0.  Of what
- * is damaged, or was not read, as somebody wants us to stop, nothing is known:
- * -1.
+ * Return 1 if a replay can begin with this segment; 0 if not: it is incomplete
+ * since it was being made, or its checkpoint is missing; -1 with the reason if
+ * that is not known: it is damaged, or we are told to stop.
  */
 static int
 beginning(struct wal *l, uint64_t number, struct fail *f)
@@ -330,7 +341,7 @@ replay(void *self, const struct record *r, struct fail *f)
 	l->over = r->kind == KIND_OVER;
 	if (l->over || r->kind == KIND_OTHER || r->kind == KIND_FORMAT ||
 	    (r->kind != KIND_CHANGE && !l->first))
-		return 0;	/* where we are anyway */
+		return 0;	/* the state is there already */
 	if (read_message(l, r, &m, f) < 0)
 		return -1;
 	if (r->kind == KIND_PLAN || r->kind == KIND_PLAN_OF)
@@ -340,7 +351,7 @@ replay(void *self, const struct record *r, struct fail *f)
 	return server_job(l->server, &job) ? load(l, &job, f) : 0;
 }
 
-/* All of segment i; the last one is written on. */
+/* Replay segment i.  The last one stays open to be continued. */
 static int
 replay_segment(struct wal *l, size_t i, struct fail *f)
 {
@@ -356,7 +367,7 @@ replay_segment(struct wal *l, size_t i, struct fail *f)
 	} else {
 		r = record_log_replay(path, LIMIT, replay, l, &cut, f);
 	}
-	if (r == 0 && cut > 0 && !last)	/* another one came behind it */
+	if (r == 0 && cut > 0 && !last)	/* another segment follows it */
 		r = fail(f, FAIL_DATA, "%s: damaged in its last %ju bytes",
 			 path, (uintmax_t)cut);
 	else if (r == 0 && cut > 0)
@@ -368,7 +379,10 @@ replay_segment(struct wal *l, size_t i, struct fail *f)
 	return r;
 }
 
-/* What is removed are the oldest, or the last: what is left has no gap. */
+/*
+ * Check that no segment is missing.  Only the oldest and the last are ever
+ * removed, so a gap is damage.
+ */
 static int
 check_gaps(const struct wal *l, struct fail *f)
 {
@@ -390,7 +404,10 @@ look_for_end(void *self, const struct record *r, struct fail *f)
 	return 0;
 }
 
-/* Of a run that is over nothing is wanted, whichever programs it was of. */
+/*
+ * Return whether the last segment says that the run is over: then nothing of
+ * the log is needed, whatever its format.
+ */
 static bool
 is_over(struct wal *l, uint64_t last)
 {
@@ -424,7 +441,10 @@ replay_all(struct wal *l, struct fail *f)
 		return l->segments == 0 ? 0 : -1;
 	if (check_gaps(l, f) < 0)
 		return -1;
-	/* The last one may have been torn in the making. */
+	/*
+	 * The last segment may be incomplete, if a crash interrupted its
+	 * making.
+	 */
 	found = beginning(l, l->segment[l->segments - 1], &why);
 	if (found < 0 && !l->known && is_over(l, l->segment[l->segments - 1]))
 		return begin_anew(l, f);
@@ -513,8 +533,9 @@ wal_close(struct wal *l)
 /* ---- writing ---- */
 
 /*
- * A new segment, from this plan and checkpoint (NULL: none) on; of that name
- * there may be one of this hash (0: none), which is another.
+ * Begin a new segment with this plan and checkpoint (NULL: none).  other is the
+ * hash of an older checkpoint of the same name, which is not meant; 0: there is
+ * none.
  */
 static int
 begin_segment(struct wal *l, const struct message *plan,
@@ -539,7 +560,7 @@ begin_segment(struct wal *l, const struct message *plan,
 	return record_log_sync(l->file, f);
 }
 
-/* From a checkpoint that the server's plan goes with. */
+/* Begin a new segment with a checkpoint and the server's plan. */
 static int
 begin_from(struct wal *l, const struct server *server,
 	   const struct message *load, uint64_t other, struct fail *f)
@@ -561,7 +582,10 @@ write_freeze(struct wal *l, const struct server *server,
 	struct message m = *freeze;
 	char name[CHECKPOINT_NAME];
 
-	/* What was pushed above the cut would be lost with the old one. */
+	/*
+	 * Steps above the cut that were already pushed would be lost with the
+	 * old segment.
+	 */
 	if (!l->file || !server_ended(server, freeze->cut.step))
 		return 0;
 	checkpoint_name(freeze->cut.step, name);
@@ -577,7 +601,7 @@ write_freeze(struct wal *l, const struct server *server,
 	return 0;
 }
 
-/* The folder and its lock have another name; one without segments is here. */
+/* Rename the folder with its lock, and make an empty one in its place. */
 static int
 move_aside(struct wal *l, const char *old, struct fail *f)
 {
@@ -594,8 +618,8 @@ move_aside(struct wal *l, const char *old, struct fail *f)
 }
 
 /*
- * Another run begins: what only the log has of one that did not end is kept,
- * in the place of what was kept before.
+ * Another run begins: keep the steps that only the log has, of a run that did
+ * not end, in place of those kept before.
  */
 static int
 keep_aside(struct wal *l, const struct server *server, struct fail *f)
@@ -620,7 +644,10 @@ keep_aside(struct wal *l, const struct server *server, struct fail *f)
 	return r;
 }
 
-/* One that is refused is left out: it might not be when it is replayed. */
+/*
+ * A plan that the server refuses is not written: it might not be refused in a
+ * replay.
+ */
 static int
 write_plan(struct wal *l, const struct server *server,
 	   const struct message *plan, struct fail *f)
@@ -639,7 +666,7 @@ write_plan(struct wal *l, const struct server *server,
 		remove_before(l, l->number, f) < 0 ? -1 : 0;
 }
 
-/* A change that may have to do with segments. */
+/* Write a change that may begin or end segments. */
 static int
 write_turn(struct wal *l, const struct server *server,
 	   const struct message *m, struct fail *f)
@@ -664,7 +691,10 @@ write_turn(struct wal *l, const struct server *server,
 	}
 }
 
-/* It is judged when all that came before it was acted on. */
+/*
+ * Return whether a change can only be handled once the server has acted on all
+ * changes before it.
+ */
 static bool
 is_turn(const struct message *m)
 {
@@ -672,7 +702,10 @@ is_turn(const struct message *m)
 		m->kind == MESSAGE_LOAD || m->kind == MESSAGE_PLAN;
 }
 
-/* A test can have us answer before it is safe: who is killed then loses it. */
+/*
+ * Sync the log.  The failpoint log-unsafe skips that, so that a test can show
+ * what a killed server loses then.
+ */
 static int
 make_safe(struct wal *l, struct fail *f)
 {
@@ -683,7 +716,7 @@ make_safe(struct wal *l, struct fail *f)
 		failpoint("log-synced", f) < 0 ? -1 : 0;
 }
 
-/* A run that is over is nothing to be gone on with. */
+/* Record that the run is over: it is not resumed. */
 static int
 write_over(struct wal *l, const struct server *server, struct fail *f)
 {

@@ -75,11 +75,11 @@ const struct cli_program work_program = {
 	.operands = "[input ...]"
 };
 
-#define UNSAID	UINT64_MAX	/* no option has said it */
+#define UNSAID	UINT64_MAX	/* no option was given */
 
 /* ---- data sets ---- */
 
-/* That of a name of so many letters, which may be new. */
+/* Return the data set with this name, of size letters; it may be new. */
 static struct input_files *
 find_input(struct work_settings *s, const char *name, size_t size)
 {
@@ -98,7 +98,10 @@ find_input(struct work_settings *s, const char *name, size_t size)
 	return &o->input[o->inputs++];
 }
 
-/* "NAME:...", of which the rest is left; without a name it is for all. */
+/*
+ * Find the data set of "NAME:..."  in optarg, and leave the rest there.
+ * Without a name it is the first one, whose settings are for all.
+ */
 static struct input_files *
 find_named(struct work_settings *s)
 {
@@ -160,7 +163,9 @@ read_shuffle(struct work_settings *s)
 		SHUFFLE_EXAMPLES;
 }
 
-/* What was said for all is for those, too, that say nothing else. */
+/*
+ * Give a data set the settings of the first one where it has none of its own.
+ */
 static void
 finish_input(struct input_files *in, const struct reader_options *all)
 {
@@ -182,7 +187,7 @@ finish_input(struct input_files *in, const struct reader_options *all)
 	}
 }
 
-/* Operands are those of the data set without a name. */
+/* Set the operands as files of the data set without a name. */
 static void
 finish_inputs(struct work_settings *s, char **file, size_t count)
 {
@@ -227,7 +232,7 @@ find_coordinator(struct work_settings *s)
 		cli_usage("where is the coordinator? say -c");
 }
 
-/* One that is alone needs no others. */
+/* Make the crew; one thread needs none. */
 static void
 begin_crew(struct work_settings *s)
 {

@@ -18,14 +18,14 @@ struct work_settings {
 	struct cluster cluster;
 	struct worker_options worker;
 	struct feed_options feed;
-	size_t input_room;		/* of feed.input */
+	size_t input_room;		/* allocated items of feed.input */
 	struct grace grace;
 	struct external_processes programs;
 	bool check;
-	uint64_t threads;		/* to compute with */
+	uint64_t threads;		/* threads that compute */
 };
 
-/* Ends the program when they make no sense. */
+/* Read the command line; end the program, with a message, if it is wrong. */
 void work_settings_read(struct work_settings *, int argc, char **argv);
 void work_settings_release(struct work_settings *);
 
