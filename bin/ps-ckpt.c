@@ -1,6 +1,6 @@
 /*
- * ps-ckpt - look at checkpoints, and carry them about, with no cluster: a
- * command is one function, and a row in ckpt_options.
+ * ps-ckpt - list, show, verify, compare, convert and prune checkpoints, without
+ * a cluster: each command is one function, and a row in ckpt_options.
  */
 #include "base/log.h"
 #include "base/text.h"
@@ -23,7 +23,7 @@ print(struct text *text)
 	text_release(text);
 }
 
-/* Each function returns the status to end with, or -1 for a failure. */
+/* Each run_ function returns the status to exit with, or -1 for a failure. */
 static void
 warn(const char *text)
 {

@@ -32,14 +32,14 @@ struct program {
 	struct coord *coord;
 	struct journal_file *journal;
 	struct callers callers;
-	uint64_t written;	/* bytes of results */
-	bool cut;		/* nothing is behind them */
+	uint64_t written;	/* bytes of results so far */
+	bool cut;		/* the file has been cut off behind them */
 	struct requests requests;
 	int out;
 	struct console console;
 	struct ended workers_ended;
-	uint64_t lose_ms;	/* told to end: unless one more is taken */
-	bool lost;		/* nobody takes our results: */
+	uint64_t lose_ms;	/* when unread results are lost; 0: never */
+	bool lost;		/* our results cannot be written */
 	struct fail why_lost;
 };
 
@@ -64,9 +64,9 @@ receive(struct program *p)
 	}
 }
 
-/* When results cannot be written it ends as if it were told to; what is lost
-   counts as written, for the last checkpoint waits for that.  A run that can be
-   resumed is left instead: see coord_output_closed(). */
+/* Write results.  If that fails, the run ends as if it were told to, or is left
+   to be resumed: see coord_output_closed().  Lost results count as written,
+   since the last checkpoint waits for that. */
 static void
 write_output(struct program *p)
 {
@@ -130,7 +130,7 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 	return 0;
 }
 
-/* What is left to say, however slow the reader, unless we are to stop. */
+/* Print the remaining results, however slow the reader, unless told to end. */
 static void
 print_rest(struct program *p)
 {

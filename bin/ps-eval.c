@@ -17,10 +17,13 @@ struct program {
 	struct eval_settings s;
 	struct scores scores;
 	struct scoring scoring;
-	bool damaged;			/* some checkpoint is */
+	bool damaged;			/* some checkpoint is damaged */
 };
 
-/* 0; 1: the checkpoint is not to be had; -1: nothing else would be either. */
+/*
+ * Score a checkpoint.  Return 0; 1 if it cannot be used; -1 if no other could
+ * be, either.
+ */
 static int
 score(struct program *p, const struct checkpoint_watch *folder,
       const char *path, struct fail *f)
@@ -36,7 +39,7 @@ score(struct program *p, const struct checkpoint_watch *folder,
 	return from ? scoring_checkpoint(&p->scoring, &from, f) : 1;
 }
 
-/* What happens to one does not end the others. */
+/* Score a checkpoint; a failure of one does not stop the others. */
 static int
 score_next(struct program *p, struct checkpoint_watch *folder, const char *path,
 	   struct fail *f)
@@ -117,7 +120,7 @@ score_checkpoints(struct program *p, struct fail *f)
 	int status;
 
 	if (p->scoring.met)
-		return 0;	/* by what was scored before */
+		return 0;	/* by a score of an earlier start */
 	if (checkpoint_is_one(p->s.dir)) {
 		if (p->s.follow || p->s.newest)
 			cli_usage("%s is a checkpoint, not a folder of them",

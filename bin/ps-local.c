@@ -1,8 +1,10 @@
 /*
- * ps-local - start servers, workers and relays here, run a command, tidy up.
+ * ps-local - start servers, workers and relays on this machine, run a command,
+ * and end them again.
  *
- * All of a run is one session, apart from the terminal's, whose leader does
- * the work; the program itself stays to pass on signals and the status.
+ * All processes of a run are in one session, apart from the terminal's.  Its
+ * leader does the work; the program itself stays to pass on signals and the
+ * status.
  */
 #include "base/log.h"
 #include "prog/local_child.h"
@@ -30,7 +32,10 @@ find_programs(const char *command)
 		}
 }
 
-/* The session's leader lives no longer than who tells it of signals. */
+/*
+ * Fork the leader of the session.  It ends when we do, since nobody else sends
+ * it signals.
+ */
 static pid_t
 lead(const struct local_cluster_options *o)
 {
@@ -44,8 +49,8 @@ lead(const struct local_cluster_options *o)
 }
 
 /*
- * Signals for the run, as long as there is one; its status.  As the first
- * process of a container we have others' children, too.
+ * Pass on signals while the run lasts, and return its status.  As the first
+ * process of a container we have children of others, too.
  */
 static int
 pass_on(const sigset_t *signals, pid_t leader)
@@ -62,7 +67,9 @@ pass_on(const sigset_t *signals, pid_t leader)
 	return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
-/* What asks for an end, unless it is ignored, and what tells of one. */
+/*
+ * Block the signals that ask us to end, unless they are ignored, and SIGCHLD.
+ */
 static void
 block_signals(sigset_t *signals)
 {
@@ -79,8 +86,8 @@ block_signals(sigset_t *signals)
 }
 
 /*
- * A closed standard input is an empty one; and to say something to nobody is
- * no error of the command.
+ * Make a closed standard input empty.  A closed standard error goes to
+ * /dev/null, so that writing to it is not an error of the command.
  */
 static void
 open_standard_files(void)

@@ -9,7 +9,7 @@
 #include "sys/net.h"
 
 #define TICK_MS		250
-#define TICKS		16	/* in a lease, at least */
+#define TICKS		16	/* ticks in a lease, at least */
 
 /* Everything that ps-relay has open. */
 struct program {

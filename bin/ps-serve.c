@@ -18,7 +18,7 @@
 
 #include <stdlib.h>
 
-#define LEAVE_MS	1000	/* for its standby */
+#define LEAVE_MS	1000	/* for its standby to leave */
 
 /* Everything that ps-serve has open. */
 struct program {
@@ -26,12 +26,12 @@ struct program {
 	struct outbox outbox;
 	struct server *server;
 	struct saver *saver;
-	struct wal *log;		/* NULL: there is none */
+	struct wal *log;		/* NULL: no log */
 	struct registration reg;
 	struct callers callers;
 	struct grace grace;
 	uint64_t idle_ms;
-	const char *coordinator;	/* NULL: it is not known */
+	const char *coordinator;	/* NULL: not known */
 };
 
 static int
@@ -57,7 +57,7 @@ receive(struct program *p, struct fail *f)
 	return 0;
 }
 
-/* What was heard becomes durable and is acted on; files are read, written. */
+/* Make received changes durable and act on them; read and write files. */
 static int
 act(struct program *p, struct fail *f)
 {
@@ -97,7 +97,10 @@ serve(struct program *p, struct fail *f)
 			return -1;
 	}
 
-	/* What is on its way when a connection ends may be dropped. */
+	/*
+	 * Messages under way when a connection ends may be dropped, so wait
+	 * until the standby has left.
+	 */
 	const uint64_t last = clock_ms() + LEAVE_MS;
 
 	while (!grace_over(&p->grace, true) && server_awaits(p->server) &&
@@ -116,7 +119,10 @@ stopped(void)
 	return cli_stop;
 }
 
-/* An error here switches off what the nemesis is to miss. */
+/*
+ * Tests switch off the detection of repeated pushes by this failpoint, to see
+ * that they notice.
+ */
 static bool
 forgets(void)
 {
@@ -143,7 +149,10 @@ open_all(struct program *p, const struct serve_settings *o, struct fail *f)
 	disk_read_until(&cli_stop);
 	p->saver = saver_new(o->directory, o->wal);
 	server_saves(p->server, saver_can, p->saver);
-	/* Where another server listens, its files are not to be touched. */
+	/*
+	 * Listen first: if another server listens here, its files must not be
+	 * touched.
+	 */
 	return net_guard(p->net, o->common.key, f) < 0 ||
 		net_listen(p->net, o->bind, o->common.insecure, f) < 0 ||
 		(o->directory && checkpoint_probe(o->directory, f) < 0) ||

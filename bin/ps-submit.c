@@ -1,6 +1,6 @@
 /*
- * ps-submit - a filter: requests to a coordinator that others ask, too, in; its
- * own results out.
+ * ps-submit - a filter: requests in, to a coordinator that serves other
+ * submitters, too; its own results out.
  */
 #include "base/log.h"
 #include "coord/request.h"
@@ -23,7 +23,7 @@ struct program {
 	struct net *net;
 	struct submission *submission;
 	struct stream in;
-	bool stopped;		/* no line behind its "stop" is a request */
+	bool stopped;		/* "stop" was read; later lines do not count */
 	int out;
 };
 
@@ -95,7 +95,7 @@ write_results(struct program *p, struct fail *f)
 	return 0;
 }
 
-/* What a pipe has brought before does not come again. */
+/* Report a resumed submission.  Lines of a pipe do not come a second time. */
 static void
 print_resumed(struct program *p)
 {
@@ -154,7 +154,7 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	return p->submission ? 0 : -1;
 }
 
-/* Requests that were read, and not taken: of a pipe they are lost. */
+/* Return how many requests were read and not taken; a pipe's are lost. */
 static uint64_t
 lost(const struct program *p)
 {
@@ -170,7 +170,7 @@ print_lost(const struct program *p)
 			 (unsigned long long)lost(p));
 }
 
-/* Requests that stand in a file, and were not read when the run ended. */
+/* Return how many requests of a file were not read when the run ended. */
 static uint64_t
 unread(struct program *p)
 {
@@ -187,7 +187,7 @@ unread(struct program *p)
 	return lines;
 }
 
-/* What it has not done of what was asked, and that it does no more. */
+/* Fail if requests were not taken, or have no result, when the run ends. */
 static int
 check_left(struct program *p, int status, struct fail *f)
 {
@@ -229,7 +229,7 @@ main(int argc, char **argv)
 		print_lost(&p);
 		cli_die(&f);
 	}
-	/* One that is to be gone on with does not say goodbye. */
+	/* A submission that is to be resumed stays with the coordinator. */
 	if (!cli_stop || !(p.s.o.wishes & SUBMITTER_DETACH))
 		submission_leave(p.submission);
 	f.kind = 0;

@@ -30,7 +30,10 @@ receive(struct net *net, struct worker *w, struct feed *feed, struct fail *f)
 			 worker_receive(w, e.peer, &e.message, clock_ms(),
 					clock_us(), f) < 0)
 			return -1;
-		/* The next batch while this one's answers are under way. */
+		/*
+		 * Read the next batch while the answers for this one are under
+		 * way.
+		 */
 		feed_steps(feed);
 		if (worker_stopped(w))
 			break;
@@ -62,10 +65,13 @@ work(struct net *net, struct worker *w, struct feed *feed,
 		if (worker_tick(w, clock_ms(), f) < 0)
 			return -1;
 		feed_evaluation(feed);
-		/* What arrives meanwhile is heard before the next one. */
+		/*
+		 * Messages that arrive while computing are handled before the
+		 * next step.
+		 */
 		if (worker_compute(w)) {
 			worker_computed(w, clock_ms(), clock_us());
-			/* That all has been read wakes nobody. */
+			/* The end of the inputs causes no event. */
 			feed_evaluation(feed);
 		}
 	}
@@ -101,7 +107,7 @@ main(int argc, char **argv)
 	int status = o.check ? 0 : work(net, worker, feed, &o, &f);
 
 	if (status < 0 && cli_stop && f.kind == FAIL_AGAIN)
-		status = 0;	/* it was told to end, and computed still */
+		status = 0;	/* it was told to end while it was computing */
 	if (status < 0)
 		net_explain_failure(net, o.worker.coordinator, &f);
 	else
