@@ -69,7 +69,7 @@ struct external_call {
 	uint64_t step, seed;
 	uint64_t batch;		/* examples that are asked for, if the program
 				   has data of its own; else 0 */
-	const struct external_array *sent, *wanted;	/* arrays to be
+	const struct external_array *sent, *wanted;	/* wanted: arrays to be
 							   filled */
 	size_t sents, wanteds;
 	struct external_answer *answer;	/* to be filled; NULL for a layer */

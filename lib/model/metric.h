@@ -50,8 +50,9 @@ const char *metric_name(const struct metric *);
  * any numbers.
  */
 size_t metric_classes(const struct metric *);
-bool metric_takes_k(const struct metric *);	/* and several classes */
-bool metric_keeps_scores(const struct metric *);	/* as auc does */
+bool metric_takes_k(const struct metric *);	/* k=, and several classes */
+bool metric_keeps_scores(const struct metric *);	/* every score, as auc
+							   does */
 
 #define METRIC_SUMS	4
 

@@ -13,8 +13,8 @@
 
 /*
  * Read the first records of the data, and give the model the largest number of
- * ids that one of them has for each input.  Set the numbers of records read in
- * the plan_bags.  Return 0, or -1 with the reason.
+ * ids that one of them has for each input.  Set how many records were read, and
+ * whether these were all.  Return 0, or -1 with the reason.
  */
 int bags_expect(struct plan_bags *, struct model *, const struct splits *,
 		const struct record_range_format *, struct fail *);
