@@ -17,12 +17,18 @@ holds() {
 	run -64 ps-coord -m model.ps -s 1 --wire=float16
 	assert_output \
 		"ps-coord: --wire: 'float16' is none of float32, bfloat16,\
- int8; try 'ps-coord --help'"
+ int8, onebit, topk:P; try 'ps-coord --help'"
 	run -64 ps-coord -m model.ps -s 1 --wire=
 	assert_output \
 		"ps-coord: --wire: an argument is wanted; try 'ps-coord --help'"
-	run -64 ps-coord -m model.ps -s 1 --push=topk:0
-	assert_output --partial "--push: 'topk:0' is none of float32, bfloat16"
+	for few in topk topk: topk:0 topk:2 topk:x topk:-1 topk:nan; do
+		run -64 ps-coord -m model.ps -s 1 --mode=sync \
+			--pull=delta:$few
+		assert_output --partial "--pull: '$few' has no P from 0.001 to\
+ 0.5, the share of the numbers that are sent, as topk:0.01; try"
+	done
+	run -64 ps-coord -m model.ps -s 1 --mode=sync --pull=delta:onebit:1
+	assert_output --partial "--pull: 'onebit:1' is none of float32"
 	run -64 ps-coord -m model.ps -s 1 --pull=int4
 	assert_output --partial "--pull: 'int4' is none of float32, bfloat16"
 }
@@ -46,6 +52,34 @@ holds() {
 	run -78 coord --pull=int8@a/kernel
 	assert_output "ps-coord: --pull: a/kernel: a/kernel is no table: its\
  values cannot be pulled as int8, but as delta:int8 in rounds"
+	run -78 coord --pull=int8@a/* --pull=int8@b/*
+	assert_output --partial "--pull: a/*: a/kernel is no table: its values"
+	run -0 coord --pull=int8@?/*
+	assert_line "ps-coord: --pull: ?/*: a/kernel is no table: its values\
+ cannot be pulled as int8, but as delta:int8 in rounds"
+	assert_line "int8 is for 13.5 % of the floats that are pulled"
+	sed '/ u /d; /concat/d; s/dense j/dense a/' model.ps >dense.ps
+	run -78 ps-coord --plan -m dense.ps -s 1 --pull=int8
+	assert_output "ps-coord: --pull: int8: a/kernel is no table: its values\
+ cannot be pulled as int8, but as delta:int8 in rounds"
+	run -0 ps-coord --plan -m dense.ps -s 1 --wire=int8
+	for few in onebit topk:0.01; do
+		for way in push pull wire; do
+			run -64 coord --mode=sync --$way=$few
+			assert_output --partial "--$way: '$few' is for what\
+ rounds change alone: --pull=delta:$few with --mode=sync"
+		done
+		run -64 coord --pull=delta:$few
+		assert_output --partial "--pull=delta: needs --mode=sync"
+		run -78 coord --mode=sync --pull=delta:$few@b/*
+		assert_output "ps-coord: --pull: b/*: b/embeddings is a table,\
+ or waits for no round: delta:${few%:*} is not for it"
+		run -0 coord --mode=sync --pull=delta:$few@?/*
+		assert_line "ps-coord: --pull: ?/*: b/embeddings is a table,\
+ or waits for no round: delta:${few%:*} is not for it"
+		assert_line "${few%:*} is for 84.4 % of the floats that are\
+ pulled"
+	done
 	run -64 coord --pull=delta:int8
 	assert_output --partial "--pull=delta: needs --mode=sync"
 	run -64 coord --mode=ssp:3 --pull=delta:int8@a/*
@@ -121,13 +155,15 @@ wide() {
 	assert_equal "$stderr" ""
 }
 
-@test "int8 is what the manual says, byte for byte" {
+@test "codecs are what the manual says, byte for byte" {
 	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
 		skip "/usr/bin/python3 has no numpy to compare with"
-	run -0 bash -c '"$BUILD/t/unit/int8" cases | int8.py'
+	run -0 bash -c '"$BUILD/t/unit/int8" cases | codecs.py'
 	assert_output '120 cases'
-	run -0 bash -c '"$BUILD/t/unit/delta" rounds | int8.py'
-	assert_output '5 cases'
+	run -0 bash -c '"$BUILD/t/unit/onebit" cases | codecs.py'
+	assert_output '60 cases'
+	run -0 bash -c '"$BUILD/t/unit/delta" rounds | codecs.py'
+	assert_output '15 cases'
 }
 
 @test "--plan says what int8 is for, and in which direction" {

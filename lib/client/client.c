@@ -1007,18 +1007,26 @@ move_copy(struct client *c, size_t n, bool from)
 	}
 }
 
-/* Bytes of a difference of all pieces of a part. */
+/* Add one difference of a part.  Returns its bytes; 0: it does not fit. */
 static size_t
-difference_size(const struct client *c, size_t n)
+add_difference(struct client *c, size_t n, const char *from, size_t left)
 {
 	const struct part *part = &c->plan->part[n];
-	size_t size = 0;
+	const struct coding *how = plan_delta(c->plan, n);
+	size_t all = 0, size;
 
-	for (size_t i = 0; i < part->count; i++)
-		size += codec_bytes(plan_delta(c->plan, n)->codec,
-				    plan_difference(&c->plan->piece[
-						    part->first + i]));
-	return size;
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &c->plan->piece[part->first + i];
+		const struct codec_slice s = plan_difference(c->plan, piece);
+		const struct codec *codec = codec_for(how->codec, s);
+
+		if (!codec_length(codec, from + all, left - all, s, &size))
+			return 0;
+		codec->add(compute_value(c->exchange.pull, piece->variable) +
+			   piece->first, from + all, s);
+		all += size;
+	}
+	return all;
 }
 
 /* What has changed of a part since what we have of it, step by step. */
@@ -1026,33 +1034,23 @@ static int
 add_differences(struct client *c, size_t n, const struct message *m,
 		struct fail *f)
 {
-	const struct part *part = &c->plan->part[n];
-	const struct coding *how = plan_delta(c->plan, n);
 	const uint64_t count = m->values.edition - m->values.since;
 	const char *from = m->frame[0].data;
-	size_t size;
+	size_t left = m->frame[0].size, size = 1;
 
-	if (!how || m->values.since != c->copy[n].edition)
+	if (!plan_delta(c->plan, n) || m->values.since != c->copy[n].edition)
 		return fail(f, FAIL_PROTOCOL, "differences to what we do not "
 			    "have");
-	size = difference_size(c, n);
-	if (count > m->frame[0].size || count * size != m->frame[0].size)
-		return fail(f, FAIL_PROTOCOL, "%zu bytes of differences do "
-			    "not fit", m->frame[0].size);
 	move_copy(c, n, true);
-	for (uint64_t k = 0; k < count; k++)
-		for (size_t i = 0; i < part->count; i++) {
-			const struct piece *piece =
-				&c->plan->piece[part->first + i];
-			const struct codec_slice s = plan_difference(piece);
-			const struct codec *codec = codec_for(how->codec, s);
-
-			codec->add(compute_value(c->exchange.pull,
-						 piece->variable) +
-				   piece->first, from, s);
-			from += codec->size(s);
-		}
-	return 0;
+	for (uint64_t k = 0; k < count && size > 0; k++) {
+		size = add_difference(c, n, from, left);
+		from += size;
+		left -= size;
+	}
+	if (size > 0 && left == 0)
+		return 0;
+	return fail(f, FAIL_PROTOCOL, "%zu bytes of differences do not fit",
+		    m->frame[0].size);
 }
 
 /* What has come of a part is what there is to build on. */

@@ -26,7 +26,7 @@
 
 /* "float32|..." */
 #define CODEC_OR(name)		#name "|"
-#define CODING			CODEC_TABLE(CODEC_OR) \
+#define CODING			CODEC_VALUES(CODEC_OR) \
 				"CODEC[,from=STEP][@PATTERN]"
 
 enum { ACCUMULATE = CLI_LONG, BACKUP, BESIDE, CHECKPOINT, EVERY, FORGET, GRACE,
@@ -614,6 +614,23 @@ check_own_data(const struct coord_options *o, const struct model *model,
 	return 0;
 }
 
+/* Check that each codec has a variable to code, and warn of a pattern that also
+   names variables that its codec cannot code. */
+static int
+check_codings(const struct coord_options *o, const struct variable *v, size_t n,
+	      struct fail *f)
+{
+	struct fail doubt;
+
+	if (coding_check(&o->push, WAY_PUSH, v, n, f) < 0 ||
+	    coding_check(&o->pull, WAY_PULL, v, n, f) < 0)
+		return -1;
+	for (const struct coding_rule *r = o->pull.next; r; r = r->next)
+		if (coding_doubt(&o->pull, r, WAY_PULL, v, n, &doubt))
+			log_warn("%s", doubt.text);
+	return 0;
+}
+
 /* Check that each pattern has a variable to cut, to place or to code. */
 static int
 check_patterns(const struct coord_options *o, const struct model *model,
@@ -626,8 +643,7 @@ check_patterns(const struct coord_options *o, const struct model *model,
 		return fail_at(f, "--partition");
 	if (placement_check(&o->placement, v, n, o->servers, f) < 0)
 		return fail_at(f, "--place");
-	return coding_check(&o->push, WAY_PUSH, v, n, f) < 0 ||
-		coding_check(&o->pull, WAY_PULL, v, n, f) < 0 ? -1 : 0;
+	return check_codings(o, v, n, f);
 }
 
 int

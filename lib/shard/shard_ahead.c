@@ -9,7 +9,7 @@ struct shard_ahead {
 	size_t part;
 	uint64_t step;
 	struct piece_state *state;	/* of each of its pieces */
-	struct send_buffer *difference;	/* to be published; or NULL */
+	struct difference difference;	/* to be published; or none */
 	bool begun, lost;		/* what is published begins anew; and
 					   not because of the step */
 };
@@ -48,7 +48,7 @@ publish(struct shard_ahead *a)
 	if (!plan_delta(s->plan, a->part) ||
 	    published_lead(s, a->part, a->step + 1, &a->difference))
 		return;
-	send_buffer_free(&a->difference);
+	send_buffer_free(&a->difference.buffer);
 	a->begun = true;
 	a->lost = published_could(s, a->part, a->step + 1);
 	for (size_t i = 0; i < part->count; i++)
@@ -96,7 +96,7 @@ shard_ahead_free(struct shard_ahead *a)
 	for (size_t i = 0; i < part->count; i++)
 		piece_state_release(&a->state[i],
 				    &a->shard->holding[part->first + i]);
-	send_buffer_free(&a->difference);
+	send_buffer_free(&a->difference.buffer);
 	free(a->state);
 	free(a);
 }
@@ -125,7 +125,7 @@ adopt_published(struct shard_ahead *a)
 {
 	struct published *p = &a->shard->published[a->part];
 
-	if (a->difference) {
+	if (a->difference.buffer) {
 		published_keep(p, &a->difference);
 	} else if (a->lost) {
 		p->edition++;

@@ -40,12 +40,19 @@ struct shard_rows {
 	size_t part, floats;	/* how many values they have */
 };
 
+/* The difference between two editions of the published copy: of all pieces of a
+   part, as it travels. */
+struct difference {
+	struct send_buffer *buffer;	/* NULL: there is none */
+	size_t size;			/* bytes */
+};
+
 /* Of a part whose differences are pulled. */
 #define PUBLISHED_KEPT	8
 struct published {
 	uint64_t edition;	/* one more when the copy changes */
 	size_t count;		/* of differences that lead there */
-	struct send_buffer *kept[PUBLISHED_KEPT];	/* to an edition, by
+	struct difference kept[PUBLISHED_KEPT];		/* to an edition, by
 					   its number */
 };
 
@@ -140,12 +147,12 @@ void shard_publish(struct shard *, size_t part, uint64_t step);
    copy begins anew. */
 bool published_could(const struct shard *, size_t part, uint64_t step);
 bool published_lead(struct shard *, size_t part, uint64_t step,
-		    struct send_buffer **);
-void published_keep(struct published *, struct send_buffer **);
-/* A pull, with one more difference (or NULL) than is kept, or of a copy that
-   begins anew. */
+		    struct difference *);
+void published_keep(struct published *, struct difference *);
+/* A pull.  last is one difference behind those that are kept, or none; begun:
+   the copy begins anew. */
 void published_pull(struct shard *, size_t part, uint64_t have,
-		    struct send_buffer *last, bool begun, struct shard_news *);
+		    struct difference last, bool begun, struct shard_news *);
 
 /* ---- shard_rows.c ---- */
 

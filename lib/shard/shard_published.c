@@ -30,7 +30,7 @@ published_free(struct published *p, size_t parts)
 {
 	for (size_t i = 0; p && i < parts; i++)
 		for (size_t k = 0; k < PUBLISHED_KEPT; k++)
-			send_buffer_free(&p[i].kept[k]);
+			send_buffer_free(&p[i].kept[k].buffer);
 	free(p);
 }
 
@@ -167,16 +167,48 @@ subtract(const struct shard_piece *h, float most, float *to)
 		!(kernel_largest(to, c->size) > most);
 }
 
-/* Bytes of a difference of all pieces of a part. */
+/* Bytes that a difference of all pieces of a part has at most. */
 static size_t
-difference_size(const struct shard *s, size_t n, const struct codec *codec)
+most_bytes(const struct shard *s, size_t n, const struct codec *codec)
 {
 	const struct part *part = &s->plan->part[n];
 	size_t size = 0;
 
 	for (size_t i = 0; i < part->count; i++)
-		size += codec_bytes(codec, plan_difference(
+		size += codec_bytes(codec, plan_difference(s->plan,
 				    s->holding[part->first + i].piece));
+	return size;
+}
+
+/* Encode a piece's difference.  Returns its bytes; SIZE_MAX: no codec can
+   represent it. */
+static size_t
+encode_piece(struct shard *s, const struct shard_piece *h,
+	     const struct coding *c, char *to, size_t room)
+{
+	const struct codec_slice slice = plan_difference(s->plan, h->piece);
+	const struct codec *codec = codec_for(c->codec, slice);
+	float *d = send_buffer_room(&s->difference, slice.rows);
+	size_t size;
+
+	if (!subtract(h, codec->most, d))
+		return SIZE_MAX;
+	codec->encode(to, d, slice);
+	return codec_length(codec, to, room, slice, &size) ? size : SIZE_MAX;
+}
+
+/* Add an encoded difference to the copy of its piece.  Returns its bytes. */
+static size_t
+add_piece(struct shard *s, struct shard_piece *h, const struct coding *c,
+	  const char *from, size_t left)
+{
+	const struct codec_slice slice = plan_difference(s->plan, h->piece);
+	const struct codec *codec = codec_for(c->codec, slice);
+	size_t size = 0;
+
+	chunk_writable(&h->now.chunk[0]);
+	codec->add(copy_of(h), from, slice);
+	codec_length(codec, from, left, slice, &size);
 	return size;
 }
 
@@ -186,51 +218,42 @@ difference_size(const struct shard *s, size_t n, const struct codec *codec)
  */
 bool
 published_lead(struct shard *s, size_t n, uint64_t step,
-	       struct send_buffer **to)
+	       struct difference *to)
 {
 	const struct part *part = &s->plan->part[n];
 	const struct coding *c = plan_delta(s->plan, n);
-	const size_t size = difference_size(s, n, c->codec);
-	char *at = (char *)send_buffer_room(to, send_buffer_for(size));
+	struct shard_piece *h = &s->holding[part->first];
+	const size_t room = most_bytes(s, n, c->codec);
+	char *bytes = (char *)send_buffer_room(&to->buffer,
+					       send_buffer_for(room));
 
+	to->size = 0;
 	if (!published_could(s, n, step))
 		return false;
 	for (size_t i = 0; i < part->count; i++) {
-		struct shard_piece *h = &s->holding[part->first + i];
-		const struct codec_slice slice = plan_difference(h->piece);
-		const struct codec *codec = codec_for(c->codec, slice);
+		const size_t size = encode_piece(s, &h[i], c, bytes + to->size,
+						 room - to->size);
 
-		float *d = send_buffer_room(&s->difference, slice.rows);
-
-		if (!subtract(h, codec->most, d))
+		if (size == SIZE_MAX)
 			return false;
-		codec->encode(at, d, slice);
-		at += codec->size(slice);
+		to->size += size;
 	}
-	at = (char *)(*to)->at;
-	for (size_t i = 0; i < part->count; i++) {
-		struct shard_piece *h = &s->holding[part->first + i];
-		const struct codec_slice slice = plan_difference(h->piece);
-		const struct codec *codec = codec_for(c->codec, slice);
-
-		chunk_writable(&h->now.chunk[0]);
-		codec->add(copy_of(h), at, slice);
-		at += codec->size(slice);
-	}
+	for (size_t i = 0, at = 0; i < part->count; i++)
+		at += add_piece(s, &h[i], c, bytes + at, to->size - at);
 	return true;
 }
 
 /* It is the newest one. */
 void
-published_keep(struct published *p, struct send_buffer **difference)
+published_keep(struct published *p, struct difference *difference)
 {
-	struct send_buffer **at;
+	struct difference *at;
 
 	p->edition++;
 	at = &p->kept[p->edition % PUBLISHED_KEPT];
-	send_buffer_free(at);
+	send_buffer_free(&at->buffer);
 	*at = *difference;
-	*difference = NULL;
+	*difference = (struct difference){ 0 };
 	if (p->count < PUBLISHED_KEPT)
 		p->count++;
 }
@@ -239,20 +262,20 @@ void
 shard_publish(struct shard *s, size_t n, uint64_t step)
 {
 	struct published *p = &s->published[n];
-	struct send_buffer **oldest = &p->kept[(p->edition + 1) %
-					       PUBLISHED_KEPT];
-	struct send_buffer *difference = *oldest;
+	struct difference *oldest = &p->kept[(p->edition + 1) %
+					     PUBLISHED_KEPT];
+	struct difference difference = *oldest;
 
 	if (!plan_delta(s->plan, n))
 		return;
-	*oldest = NULL;
+	*oldest = (struct difference){ 0 };
 	if (p->count == PUBLISHED_KEPT)
 		p->count--;
 	if (published_lead(s, n, step, &difference)) {
 		published_keep(p, &difference);
 		return;
 	}
-	send_buffer_free(&difference);
+	send_buffer_free(&difference.buffer);
 	/* At such a step all begin anew when the whole round has ended. */
 	if (published_could(s, n, step))
 		begin_part(s, n);
@@ -284,50 +307,55 @@ whole(struct shard *s, size_t n)
 			       &s->values->hold };
 }
 
+/* The difference that leads to an edition; that behind the newest is last. */
+static struct difference
+to_edition(const struct published *p, uint64_t edition,
+	   struct difference last)
+{
+	return edition > p->edition ? last : p->kept[edition % PUBLISHED_KEPT];
+}
+
 /* Those that lead from an edition to the newest, and one more. */
 static struct frame
-differences(struct shard *s, size_t n, uint64_t since,
-	    struct send_buffer *last)
+differences(struct shard *s, const struct published *p, uint64_t since,
+	    struct difference last)
 {
-	const struct published *p = &s->published[n];
-	const size_t size = difference_size(s, n,
-					    plan_delta(s->plan, n)->codec);
-	const size_t count = p->edition - since + (last != NULL);
-	struct send_buffer *one = last ? last :
-		p->kept[p->edition % PUBLISHED_KEPT];
+	const uint64_t newest = p->edition + (last.buffer != NULL);
+	struct difference one = to_edition(p, newest, last);
+	size_t size = 0;
 	char *to;
 
-	if (count == 0)
+	if (newest == since)
 		return (struct frame){ 0 };
-	if (count == 1)
-		return (struct frame){ one->at, size, &one->hold };
-	to = (char *)send_buffer_room(&s->differences,
-				      send_buffer_for(count * size));
-	for (size_t i = 0; i < count; i++) {
-		const uint64_t edition = since + 1 + i;
-
-		one = edition > p->edition ? last :
-			p->kept[edition % PUBLISHED_KEPT];
-		memcpy(to + i * size, one->at, size);
+	if (newest == since + 1)
+		return (struct frame){ one.buffer->at, one.size,
+				       &one.buffer->hold };
+	for (uint64_t e = since + 1; e <= newest; e++)
+		size += to_edition(p, e, last).size;
+	to = (char *)send_buffer_room(&s->differences, send_buffer_for(size));
+	for (uint64_t e = since + 1; e <= newest; e++) {
+		one = to_edition(p, e, last);
+		memcpy(to, one.buffer->at, one.size);
+		to += one.size;
 	}
-	return (struct frame){ s->differences->at, count * size,
+	return (struct frame){ s->differences->at, size,
 			       &s->differences->hold };
 }
 
 void
 published_pull(struct shard *s, size_t n, uint64_t have,
-	       struct send_buffer *last, bool begun, struct shard_news *news)
+	       struct difference last, bool begun, struct shard_news *news)
 {
 	const struct published *p = &s->published[n];
 
-	news->edition = p->edition + (last || begun);
+	news->edition = p->edition + (last.buffer || begun);
 	news->since = have;
 	if (begun || have > p->edition || have < p->edition - p->count ||
 	    have == 0) {
 		news->since = 0;
 		news->values = whole(s, n);
 	} else {
-		news->values = differences(s, n, have, last);
+		news->values = differences(s, p, have, last);
 	}
 }
 
@@ -339,6 +367,6 @@ shard_pull_published(struct shard *s, size_t n, struct encoding e,
 
 	if (!e.codings || !c || e.step < c->from)
 		return false;
-	published_pull(s, n, have, NULL, false, news);
+	published_pull(s, n, have, (struct difference){ 0 }, false, news);
 	return true;
 }

@@ -341,3 +341,125 @@ kernel_add_int8(float *restrict y, const int8_t *restrict x, size_t n,
 	for (size_t i = 0; i < n; i++)
 		y[i] += (float)x[i] * scale;
 }
+
+/* ---- signs, and the largest numbers ---- */
+
+TARGET_CLONES bool
+kernel_is_zero(const float *x, size_t n)
+{
+	uint32_t any = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t bits;
+
+		memcpy(&bits, x + i, sizeof(bits));
+		any |= bits;
+	}
+	return any == 0;
+}
+
+#define LANES	8	/* side by side */
+
+static inline double
+absolute(float x)
+{
+	return fabsf(x) < FLT_MIN ? 0 : (double)fabsf(x);
+}
+
+TARGET_CLONES float
+kernel_mean_absolute(const float *x, size_t n)
+{
+	double sum[LANES] = { 0 }, all = 0;
+	size_t i;
+
+	for (i = 0; i + LANES <= n; i += LANES)
+		for (size_t k = 0; k < LANES; k++)
+			sum[k] += absolute(x[i + k]);
+	for (size_t k = 0; i < n; i++, k++)
+		sum[k] += absolute(x[i]);
+	for (size_t k = 0; k < LANES; k++)
+		all += sum[k];
+	all /= (double)n;
+	return all < FLT_MIN ? 0 : (float)all;
+}
+
+TARGET_CLONES void
+kernel_to_signs(void *to, const float *x, size_t n)
+{
+	unsigned char *at = to;
+	uint32_t bits;
+	size_t i;
+
+	for (i = 0; i + 8 <= n; i += 8) {
+		uint32_t byte = 0;
+
+		for (size_t k = 0; k < 8; k++) {
+			memcpy(&bits, x + i + k, sizeof(bits));
+			byte |= bits >> 31 << k;
+		}
+		at[i / 8] = (unsigned char)byte;
+	}
+	if (i < n)
+		at[i / 8] = 0;
+	for (; i < n; i++) {
+		memcpy(&bits, x + i, sizeof(bits));
+		at[i / 8] |= (unsigned char)(bits >> 31 << i % 8);
+	}
+}
+
+static inline float
+with_sign(float scale, uint32_t negative)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &scale, sizeof(bits));
+	bits ^= negative << 31;
+	memcpy(&scale, &bits, sizeof(scale));
+	return scale;
+}
+
+TARGET_CLONES void
+kernel_add_signs(float *restrict y, const void *restrict signs, size_t n,
+		 float scale)
+{
+	const unsigned char *at = signs;
+	size_t i;
+
+	for (i = 0; i + 8 <= n; i += 8)
+		for (size_t k = 0; k < 8; k++)
+			y[i + k] += with_sign(scale, at[i / 8] >> k & 1);
+	for (; i < n; i++)
+		y[i] += with_sign(scale, at[i / 8] >> i % 8 & 1);
+}
+
+TARGET_CLONES size_t
+kernel_count_reaching(const float *x, size_t n, uint32_t magnitude)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += kernel_magnitude(x[i]) >= magnitude;
+	return count;
+}
+
+uint32_t
+kernel_rank(const float *x, size_t n, size_t rank)
+{
+	uint32_t low = 1, high = kernel_magnitude(kernel_largest(x, n)) + 1;
+
+	if (kernel_count_reaching(x, n, low) <= rank)
+		return low;
+	/* At least rank numbers reach low, and fewer than rank reach high. */
+	while (high - low > 1) {
+		const uint32_t middle = low + (high - low) / 2;
+		const size_t count = kernel_count_reaching(x, n, middle);
+
+		if (count == rank)
+			return middle;
+		if (count > rank)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}

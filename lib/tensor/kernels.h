@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * Set c[m][n] = a b, or c + a b if add.  a is [m][k], or [k][m] if it is
@@ -99,5 +100,37 @@ void kernel_draw_int8(int8_t *, const float *, size_t n, float scale,
 /* y = x scale, and y += x scale. */
 void kernel_from_int8(float *, const int8_t *, size_t n, float scale);
 void kernel_add_int8(float *, const int8_t *, size_t n, float scale);
+
+/* true: each number is +0; -0 is not. */
+bool kernel_is_zero(const float *, size_t n);
+
+/*
+ * The mean of absolute values.  Number i is added in double precision to sum
+ * i modulo 8, and the sums are added in order.  A number below 2^-126 counts as
+ * 0, and so does the mean.
+ */
+float kernel_mean_absolute(const float *, size_t n);
+
+/* The sign bits of n floats, eight a byte, the lowest bit first; the last byte
+   is padded with zeros. */
+void kernel_to_signs(void *, const float *, size_t n);
+/* y += scale, each with its sign of those. */
+void kernel_add_signs(float *y, const void *, size_t n, float scale);
+
+/* A number that orders floats by absolute value: 0 for +0 alone, 1 for -0. */
+static inline uint32_t
+kernel_magnitude(float x)
+{
+	uint32_t bits, size;
+
+	memcpy(&bits, &x, sizeof(bits));
+	size = bits & 0x7fffffff;
+	return size > bits >> 31 ? size : bits >> 31;
+}
+
+size_t kernel_count_reaching(const float *, size_t n, uint32_t magnitude);
+/* A magnitude, not 0, that rank numbers reach; if several are equal, or fewer
+   are not +0, that of number rank in their order, or 1. */
+uint32_t kernel_rank(const float *, size_t n, size_t rank);
 
 #endif

@@ -18,8 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* By name; the place is the number that travels, so new ones come last. */
-#define CODEC_TABLE(C)	C(float32) C(bfloat16) C(int8)
+/* By name; the place is the number that travels, so new ones come last.  The
+   second half is for differences between values alone. */
+#define CODEC_VALUES(C)	C(float32) C(bfloat16) C(int8)
+#define CODEC_TABLE(C)	CODEC_VALUES(C) C(onebit) C(topk)
 
 struct codec_slice {
 	size_t rows, width;	/* of a table; elements and 1 of any other
@@ -31,6 +33,8 @@ struct codec_slice {
 	size_t first, of;	/* of no table: where it begins, and how many
 				   elements there are before and behind it in
 				   memory, too, its own included; 0: none */
+	uint64_t keep;		/* to encode by a codec with an argument: the
+				   numbers of a block that are sent */
 	/* To encode a gradient: */
 	uint64_t draw;		/* of the step and the variable */
 	const uint64_t *ids;	/* of a table: the rows' */
@@ -43,12 +47,23 @@ struct codec {
 	float most;		/* the largest float that comes to something
 				   finite */
 	size_t block;		/* so many numbers depend on each other */
+	bool differences;	/* the codec is for differences alone */
+
+	/* slice.keep for the argument behind the codec's name; 0: the argument
+	   is out of range.  NULL: the codec takes no argument. */
+	uint64_t (*keep)(double argument);
 
 	/* The codec that such a slice has instead; NULL: this one. */
 	const struct codec *(*as)(struct codec_slice);
 
-	/* Bytes that a slice comes to. */
+	/* Bytes of an encoded slice; with a length(), the most that they can
+	   be. */
 	size_t (*size)(struct codec_slice);
+	/* NULL, or: the bytes of the slice that begins at from, where left
+	   bytes lie.  false: they are malformed, or cut short.  Bytes of a
+	   peer pass through it before they are decoded. */
+	bool (*length)(const void *from, size_t left, struct codec_slice,
+		       size_t *bytes);
 
 	/* The bytes begin where a frame does, or behind other slices. */
 	void (*encode)(void *to, const float *from, struct codec_slice);
@@ -90,6 +105,17 @@ static inline size_t
 codec_bytes(const struct codec *c, struct codec_slice s)
 {
 	return codec_for(c, s)->size(s);
+}
+
+/* The length of a slice by any codec. */
+static inline bool
+codec_length(const struct codec *c, const void *from, size_t left,
+	     struct codec_slice s, size_t *bytes)
+{
+	if (c->length)
+		return c->length(from, left, s, bytes);
+	*bytes = c->size(s);
+	return *bytes <= left;
 }
 
 static inline size_t

@@ -12,7 +12,7 @@
  * both have.  In a table a row of at most 128 numbers is a block, a longer one
  * is cut.  Of all blocks of a slice the scales come first; it is made even.
  */
-#include "wire/codec.h"
+#include "wire/codec_blocks.h"
 
 #include "base/rng.h"
 #include "tensor/kernels.h"
@@ -38,11 +38,9 @@ as(struct codec_slice s)
 static size_t
 count_blocks(struct codec_slice s)
 {
-	const size_t before = s.first % BLOCK;
-
 	if (s.table)
 		return s.width <= MOST_ROW ? 1 : (s.width + BLOCK - 1) / BLOCK;
-	return s.rows == 0 ? 0 : (before + s.rows + BLOCK - 1) / BLOCK;
+	return codec_runs(s, BLOCK);
 }
 
 static size_t
@@ -59,48 +57,34 @@ size(struct codec_slice s)
 	return bytes + bytes % SCALE;
 }
 
-/* A run of numbers of a slice that has one scale. */
-struct run {
-	size_t at, count;	/* in the slice */
-	size_t inside;		/* so many of its block come before */
-};
-
-/* Block k of a row of a table, or of a piece. */
-static struct run
+/* Block k of a row of a table, or of a piece: numbers that have one scale. */
+static struct codec_run
 run_of(struct codec_slice s, size_t row, size_t k)
 {
-	const size_t before = s.table ? 0 : s.first % BLOCK;
-	const size_t all = s.table ? s.width : s.rows;
-	const size_t begin = k == 0 ? 0 : k * BLOCK - before;
-	size_t end = (k + 1) * BLOCK - before;
+	const size_t begin = k * BLOCK, left = s.width - begin;
 
-	if ((s.table && s.width <= MOST_ROW) || end > all)
-		end = all;
-	return (struct run){ row * s.width + begin, end - begin,
-			     k == 0 ? before : 0 };
+	if (!s.table)
+		return codec_run(s, BLOCK, k);
+	return (struct codec_run){
+		row * s.width + begin,
+		s.width <= MOST_ROW || left < BLOCK ? left : BLOCK, 0
+	};
 }
 
-/*
- * The largest number of a block: of the whole one, though some of it is in
- * another piece, which then lies before or behind.
- */
+/* The largest number of a whole block. */
 static float
-largest(const float *from, struct codec_slice s, struct run r)
+largest(const float *from, struct codec_slice s, struct codec_run r)
 {
 	size_t count = r.count;
+	const float *whole = s.table ? from + r.at :
+		codec_whole(from, s, BLOCK, r, &count);
 
-	if (!s.table && s.of > 0) {
-		const size_t begin = s.first + r.at - r.inside;
-		const size_t left = s.of - begin;
-
-		count = left < BLOCK ? left : BLOCK;
-	}
-	return kernel_largest(from + r.at - r.inside, count);
+	return kernel_largest(whole, count);
 }
 
 /* What the draws of a block depend on: its step and variable, and its place. */
 static uint64_t
-key_of(struct codec_slice s, size_t row, size_t k, struct run r)
+key_of(struct codec_slice s, size_t row, size_t k, struct codec_run r)
 {
 	return s.table ? rng_at(s.draw, s.ids[row], k) :
 		rng_at(s.draw, 0, (s.first + r.at) / BLOCK);
@@ -111,7 +95,7 @@ encode_block(char *scales, int8_t *to, const float *from,
 	     struct codec_slice s, size_t row, size_t k)
 {
 	const size_t number = s.table ? row * count_blocks(s) + k : k;
-	const struct run r = run_of(s, row, k);
+	const struct codec_run r = run_of(s, row, k);
 	const float scale = kernel_int8_scale(largest(from, s, r));
 	uint16_t half;
 
@@ -158,7 +142,7 @@ walk(float *to, const void *from, struct codec_slice s,
 
 	for (size_t row = 0; row < (s.table ? s.rows : 1); row++)
 		for (size_t k = 0; k < blocks; k++) {
-			const struct run r = run_of(s, row, k);
+			const struct codec_run r = run_of(s, row, k);
 
 			take(to + r.at, numbers + r.at, r.count,
 			     scale_at(from, number++));

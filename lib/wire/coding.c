@@ -81,9 +81,10 @@ list_names(char names[NAMES])
 	size_t n = 0;
 
 	for (uint64_t i = 0; i < CODECS; i++)
-		n += (size_t)snprintf(names + n, NAMES - n, "%s%s",
+		n += (size_t)snprintf(names + n, NAMES - n, "%s%s%s",
 				      i == 0 ? "" : ", ",
-				      codec_find(i)->name);
+				      codec_find(i)->name,
+				      codec_find(i)->keep ? ":P" : "");
 	return names;
 }
 
@@ -96,23 +97,50 @@ find_name(const char *name)
 	return NULL;
 }
 
+/* Read "CODEC[:P]". */
+static int
+parse_codec(struct coding_rule *r, char *text, struct fail *f)
+{
+	char *argument = strchr(text, ':'), names[NAMES];
+	double value;
+
+	if (argument)
+		*argument = '\0';
+	r->codec = find_name(text);
+	if (argument)
+		*argument = ':';
+	if (!r->codec || (argument && !r->codec->keep))
+		return fail(f, FAIL_CONFIG, "'%s' is none of %s", text,
+			    list_names(names));
+	if (!r->codec->keep)
+		return 0;
+	r->keep = argument && text_double(argument + 1, &value) ?
+		r->codec->keep(value) : 0;
+	return r->keep > 0 ? 0 :
+		fail(f, FAIL_CONFIG, "'%s' has no P from 0.001 to 0.5, the "
+		     "share of the numbers that are sent, as %s:0.01", text,
+		     r->codec->name);
+}
+
 #define DELTA	"delta:"
 
-/* "[delta:]CODEC[,from=STEP]", which is cut up. */
+/* "[delta:]CODEC[:P][,from=STEP]", which is cut up. */
 static int
 parse(struct coding_rule *r, char *text, struct fail *f)
 {
-	char *comma = strchr(text, ','), names[NAMES];
+	char *comma = strchr(text, ',');
 
 	if (comma)
 		*comma++ = '\0';
 	r->delta = strncmp(text, DELTA, strlen(DELTA)) == 0;
 	if (r->delta)
 		text += strlen(DELTA);
-	r->codec = find_name(text);
-	if (!r->codec)
-		return fail(f, FAIL_CONFIG, "'%s' is none of %s", text,
-			    list_names(names));
+	if (parse_codec(r, text, f) < 0)
+		return -1;
+	if (r->codec->differences && !r->delta)
+		return fail(f, FAIL_CONFIG, "'%s' is for what rounds change "
+			    "alone: --pull=" DELTA "%s with --mode=sync", text,
+			    text);
 	if (r->delta && r->codec->exact)
 		return fail(f, FAIL_CONFIG, "'" DELTA "%s': differences in "
 			    "float32 are as large as values", text);
@@ -181,18 +209,20 @@ find_rule(const struct coding_rule *head, const char *name)
 static int
 refuse(const struct coding_rule *r, const struct variable *v, struct fail *f)
 {
+	const char *what = r->pattern ? r->pattern : r->text;
+
 	if (is_exact(v))
 		return fail(f, FAIL_CONFIG, "%s: %s: %s has fewer than %d "
 			    "bytes, is a bias or a moving average, or has l1 "
 			    "or ftrl, and always travels as floats",
-			    r->option, r->pattern, v->name, EXACT_BYTES);
+			    r->option, what, v->name, EXACT_BYTES);
 	if (r->delta)
 		return fail(f, FAIL_CONFIG, "%s: %s: %s is a table, or waits "
 			    "for no round: " DELTA "%s is not for it",
-			    r->option, r->pattern, v->name, r->codec->name);
+			    r->option, what, v->name, r->codec->name);
 	return fail(f, FAIL_CONFIG, "%s: %s: %s is no table: its values "
 		    "cannot be pulled as %s, but as " DELTA "%s in rounds",
-		    r->option, r->pattern, v->name, r->codec->name,
+		    r->option, what, v->name, r->codec->name,
 		    r->codec->name);
 }
 
@@ -204,30 +234,80 @@ is_fit(const struct coding_rule *r, enum way way, const struct variable *v)
 		(r->both && !codec_of(r->codec, false, WAY_PUSH, v)->exact);
 }
 
+/* used: the rule codes some variable.  passed_over: the first variable that it
+   does not code; a small one only if a pattern names it and no large one. */
+struct rule_use {
+	bool used;
+	const struct variable *passed_over;	/* or NULL */
+};
+
+static struct rule_use
+use_of(const struct coding_rule *head, const struct coding_rule *r,
+       enum way way, const struct variable *v, size_t variables)
+{
+	struct rule_use use = { .used = !r->codec || r->codec->exact };
+	const struct variable *small = NULL;
+
+	for (size_t i = 0; i < variables && r->codec; i++) {
+		if (find_rule(head, v[i].name) != r)
+			continue;
+		if (is_fit(r, way, &v[i]))
+			use.used = true;
+		else if (is_exact(&v[i]))
+			small = small || !r->pattern ? small : &v[i];
+		else if (!use.passed_over)
+			use.passed_over = &v[i];
+	}
+	if (!use.passed_over)
+		use.passed_over = small;
+	return use;
+}
+
+/* Check that a pattern matches a variable that none before it matches. */
+static int
+check_matches(const struct coding_rule *head, const struct coding_rule *r,
+	      const struct variable *v, size_t variables, struct fail *f)
+{
+	bool matched = false;
+
+	for (size_t i = 0; i < variables; i++) {
+		if (find_rule(head, v[i].name) == r)
+			return 0;
+		matched |= text_match(r->pattern, v[i].name);
+	}
+	return fail(f, FAIL_CONFIG, "%s: %s matches no variable%s", r->option,
+		    r->pattern, matched ? " but those that patterns before it "
+		    "match" : "");
+}
+
 int
 coding_check(const struct coding_rule *head, enum way way,
 	     const struct variable *v, size_t variables, struct fail *f)
 {
-	for (const struct coding_rule *r = head->next; r; r = r->next) {
-		const struct variable *first = NULL;
-		bool used = r->codec->exact, matched = false;
+	for (const struct coding_rule *r = head; r; r = r->next) {
+		const struct rule_use use = use_of(head, r, way, v, variables);
 
-		for (size_t i = 0; i < variables; i++) {
-			matched |= text_match(r->pattern, v[i].name);
-			if (find_rule(head, v[i].name) != r)
-				continue;
-			first = first ? first : &v[i];
-			used |= is_fit(r, way, &v[i]);
-		}
-		if (!first)
-			return fail(f, FAIL_CONFIG, "%s: %s matches no "
-				    "variable%s", r->option, r->pattern,
-				    matched ? " but those that patterns "
-				    "before it match" : "");
-		if (!used)
-			return refuse(r, first, f);
+		if (r->pattern &&
+		    check_matches(head, r, v, variables, f) < 0)
+			return -1;
+		if (!use.used && use.passed_over)
+			return refuse(r, use.passed_over, f);
 	}
 	return 0;
+}
+
+bool
+coding_doubt(const struct coding_rule *head, const struct coding_rule *r,
+	     enum way way, const struct variable *v, size_t variables,
+	     struct fail *f)
+{
+	const struct rule_use use = use_of(head, r, way, v, variables);
+
+	if (!r->pattern || r->both || r->codec->exact || !use.passed_over ||
+	    is_exact(use.passed_over))
+		return false;
+	refuse(r, use.passed_over, f);
+	return true;
 }
 
 void
@@ -239,8 +319,9 @@ codings_make(struct codings *c, enum way way, const struct coding_rule *head,
 
 		if (r->codec &&
 		    !codec_of(r->codec, r->delta, way, &v[i])->exact)
-			c->of[i][way] = (struct coding){ r->codec, r->delta,
-							 r->from };
+			c->of[i][way] = (struct coding){
+				r->codec, r->keep, r->delta, r->from
+			};
 	}
 }
 
@@ -261,15 +342,15 @@ common(size_t a, size_t b)
 	return b == 0 ? a : common(b, a % b);
 }
 
-/* A server can tell a block of differences only if it has all of it. */
+/* A server can encode a block of differences only if it has all of it.  Blocks
+   are the largest of all codecs', so that a run can resume with any codec. */
 size_t *
 codings_groups(const struct codings *c, const struct variable *v)
 {
 	size_t *rows = mem_alloc(c->variables, sizeof(*rows));
 
 	for (size_t i = 0; i < c->variables; i++) {
-		const struct coding *one = coding_delta(c, i);
-		const size_t block = one ? one->codec->block : 1;
+		const size_t block = coding_delta(c, i) ? CODING_BLOCK : 1;
 
 		rows[i] = block / common(block, shape_width(v[i].shape));
 	}
@@ -292,6 +373,7 @@ codings_same(const struct codings *a, const struct codings *b)
 	for (size_t i = 0; i < a->variables; i++)
 		for (int way = 0; way < WAYS; way++)
 			if (a->of[i][way].codec != b->of[i][way].codec ||
+			    a->of[i][way].keep != b->of[i][way].keep ||
 			    a->of[i][way].delta != b->of[i][way].delta ||
 			    a->of[i][way].from != b->of[i][way].from)
 				return false;
@@ -313,13 +395,24 @@ codings_write(struct pack *out, const struct codings *c)
 
 			if (one->codec->exact)
 				continue;
-			pack_array(out, 5);
+			pack_array(out, 6);
 			pack_uint(out, i);
 			pack_uint(out, way);
 			pack_uint(out, codec_number(one->codec));
+			pack_uint(out, one->keep);
 			pack_uint(out, one->delta);
 			pack_uint(out, one->from);
 		}
+}
+
+/* true: keep is one that the codec can have. */
+static bool
+is_kept(const struct coding *one)
+{
+	const struct codec *codec = one->codec;
+
+	return !codec->keep ? one->keep == 0 : one->keep <= codec->block &&
+		codec->keep((double)one->keep / (double)codec->block) > 0;
 }
 
 bool
@@ -333,16 +426,18 @@ codings_read(struct unpack *u, struct codings *c, const struct variable *v)
 		uint64_t variable, way, number;
 		struct coding one;
 
-		u->bad = unpack_array(u) != 5 || u->bad;
+		u->bad = unpack_array(u) != 6 || u->bad;
 		variable = unpack_below(u, c->variables);
 		way = unpack_below(u, WAYS);
 		number = unpack_below(u, CODECS);
+		one.keep = unpack_uint(u);
 		one.delta = unpack_below(u, way == WAY_PULL ? 2 : 1);
 		one.from = unpack_uint(u);
 		if (u->bad || variable * WAYS + way < least)
 			return false;
 		one.codec = codec_find(number);
-		if (codec_of(one.codec, one.delta, (enum way)way,
+		if (!is_kept(&one) ||
+		    codec_of(one.codec, one.delta, (enum way)way,
 			     &v[variable])->exact)
 			return false;
 		c->of[variable][way] = one;

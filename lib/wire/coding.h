@@ -18,6 +18,7 @@ enum way { WAY_PUSH, WAY_PULL, WAYS };
 /* A variable's, in one direction. */
 struct coding {
 	const struct codec *codec;	/* never NULL */
+	uint64_t keep;		/* as in struct codec_slice */
 	bool delta;		/* for what has changed since an earlier pull;
 				   all of it travels as floats */
 	uint64_t from;		/* exact in the steps before this one */
@@ -50,6 +51,10 @@ encoding_codec(struct encoding e, size_t variable, struct codec_slice s)
 		codec_for(c->codec, s);
 }
 
+/* A variable whose differences are pulled is cut at multiples of this number of
+   elements, which is a multiple of each codec's block. */
+#define CODING_BLOCK	((size_t)1024)
+
 /* The coding of a variable whose differences are pulled; or NULL. */
 static inline const struct coding *
 coding_delta(const struct codings *c, size_t variable)
@@ -71,6 +76,7 @@ encoding_bytes(struct encoding e, size_t variable, struct codec_slice s)
  */
 struct coding_rule {
 	const struct codec *codec;	/* NULL: float32 */
+	uint64_t keep;
 	bool delta;
 	uint64_t from;
 	const char *pattern;		/* borrowed; NULL: any */
@@ -80,7 +86,7 @@ struct coding_rule {
 };
 
 /*
- * Add what the text of an option says, "CODEC[,from=STEP][@PATTERN]", CODEC
+ * Add what the text of an option says, "CODEC[:P][,from=STEP][@PATTERN]", CODEC
  * perhaps behind "delta:": without a pattern it takes the place of the head.
  * FAIL_CONFIG: it says nothing.
  */
@@ -91,6 +97,12 @@ void coding_release(struct coding_rule *head);
 /* FAIL_CONFIG: a rule has no variable that is sent by it, and why. */
 int coding_check(const struct coding_rule *head, enum way,
 		 const struct variable *, size_t variables, struct fail *);
+
+/* true: the rule's pattern also names a large variable that its codec cannot
+   code; the failure says which. */
+bool coding_doubt(const struct coding_rule *head, const struct coding_rule *,
+		  enum way, const struct variable *, size_t variables,
+		  struct fail *);
 
 /*
  * What the rules come to: what no codec makes smaller, or what is too delicate,
@@ -113,9 +125,9 @@ size_t *codings_groups(const struct codings *, const struct variable *);
 struct codec_slice coding_slice(const struct variable *, size_t rows);
 
 /*
- * As PLAN has them: an array of [variable, way, codec, delta, from] for those
- * that have another one than float32, in order.  false: malformed, or nothing
- * that codings_make() makes.
+ * As PLAN has them: an array of [variable, way, codec, keep, delta, from] for
+ * those that have another one than float32, in order.  false: malformed, or
+ * nothing that codings_make() makes.
  */
 void codings_write(struct pack *, const struct codings *);
 bool codings_read(struct unpack *, struct codings *, const struct variable *);

@@ -4,8 +4,12 @@ lib_libps_a_SOURCES += \
 	%D%/codec.c \
 	%D%/codec.h \
 	%D%/codec_bfloat16.c \
+	%D%/codec_blocks.c \
+	%D%/codec_blocks.h \
 	%D%/codec_float32.c \
 	%D%/codec_int8.c \
+	%D%/codec_onebit.c \
+	%D%/codec_topk.c \
 	%D%/coding.c \
 	%D%/coding.h \
 	%D%/fields.h \

@@ -55,7 +55,8 @@ may_share(const struct plan *p, const struct variable *all, uint32_t i,
 	const struct coding *d = &p->codings->of[k][WAY_PULL];
 
 	if (c->delta != d->delta ||
-	    (c->delta && (c->codec != d->codec || c->from != d->from)))
+	    (c->delta && (c->codec != d->codec || c->keep != d->keep ||
+			  c->from != d->from)))
 		return false;
 	return a->async == b->async && a->unused == b->unused &&
 		a->lines == b->lines && a->trained_by == b->trained_by;
@@ -114,13 +115,24 @@ plan_slice(const struct piece *p, size_t rows)
 	};
 }
 
+/* The most floats that a piece of a variable may have. */
+static size_t
+most_floats(const struct plan *p, size_t variable)
+{
+	const size_t most = (p->piece_bytes ? p->piece_bytes : PLAN_PIECE) /
+		sizeof(float);
+
+	if (!coding_delta(p->codings, variable))
+		return most;
+	return most < CODING_BLOCK ? CODING_BLOCK : most - most % CODING_BLOCK;
+}
+
 static void
 add_shard(struct builder *b, const struct place *place,
 	  const struct variable *v)
 {
 	const size_t width = shape_width(v->shape);
-	const size_t most = (b->plan->piece_bytes ? b->plan->piece_bytes :
-			     PLAN_PIECE) / sizeof(float);
+	const size_t most = most_floats(b->plan, place->variable);
 	struct piece piece = piece_of(v);
 
 	piece.variable = place->variable;
@@ -572,10 +584,11 @@ plan_delta(const struct plan *p, size_t part)
 }
 
 struct codec_slice
-plan_difference(const struct piece *piece)
+plan_difference(const struct plan *p, const struct piece *piece)
 {
 	struct codec_slice s = plan_slice(piece, piece->count);
 
+	s.keep = coding_delta(p->codings, piece->variable)->keep;
 	s.pulled = s.difference = true;
 	s.of = 0;	/* no block goes on elsewhere */
 	return s;

@@ -115,7 +115,8 @@ struct encoding plan_encoding(const struct plan *, uint64_t step);
 const struct coding *plan_delta(const struct plan *, size_t part);
 
 /* What a piece's difference is to its codec. */
-struct codec_slice plan_difference(const struct piece *);
+struct codec_slice plan_difference(const struct plan *,
+				   const struct piece *);
 
 void plan_write_model(struct pack *, const struct model_source *);
 int plan_read_model(struct model_source *, const void *, size_t,

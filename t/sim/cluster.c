@@ -1516,7 +1516,7 @@ check_servers(struct cluster *c)
 		broken(c, "C10: %g steps were done, those of both lines are "
 		       "%g", (double)done, (double)h.counted);
 	if (all && c->s->o.push.codec == &codec_float32 &&
-	    !c->s->o.push.next && (h.odd < 0 || h.odd > 0))
+	    !c->s->rule[WAY_PUSH].codec && (h.odd < 0 || h.odd > 0))
 		broken(c, "C14: servers counted other attempts at a round: "
 		       "%g is left", h.odd);
 	if (all && (h.least < done || h.most > done + beyond))

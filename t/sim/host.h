@@ -159,6 +159,8 @@ void host_record_score(struct batch *, const struct scenario *,
    and those by record, which are added to. */
 /* U and V, which together are what any other weight is: see program.h. */
 bool host_counts_steps(const char *variable);
+/* W, which is as any other weight, but of no loss. */
+bool host_is_wide(const char *variable);
 /* Does it have H, and is it that: see program.h. */
 bool host_tells_attempts(const struct scenario *);
 bool host_is_of_attempts(const char *variable);

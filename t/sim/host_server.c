@@ -55,6 +55,8 @@ take_values(struct host_server *h, const struct message *m)
 			hold->model[p->variable].name);
 		const bool odd = host_is_of_attempts(
 			hold->model[p->variable].name);
+		const bool wide =
+			host_is_wide(hold->model[p->variable].name);
 		const bool visits = p->table && hold->visits &&
 			p->variable == hold->variable;
 
@@ -71,7 +73,7 @@ take_values(struct host_server *h, const struct message *m)
 				hold->visits[p->first + k] += (double)*value;
 				continue;
 			}
-			hold->sum += (double)*value;
+			hold->sum += wide ? 0 : (double)*value;
 			hold->least = *value < hold->least ? *value :
 				hold->least;
 			hold->most = *value > hold->most ? *value :

@@ -97,11 +97,13 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 			"visits = embedding r dim=1 "
 			"embeddings_initializer=zeros\n",
 			(unsigned long long)(s->files * s->file_records + 1));
-	n += (size_t)snprintf(text + n, size - n, "%s%s%s%s", s->sets ?
+	n += (size_t)snprintf(text + n, size - n, "%s%s%s%s%s", s->sets ?
 			      "input z float[1] from=second\n" : "",
 			      host_tells_attempts(s) ?
 			      "variable G [1] initializer=zeros\n"
 			      "variable H [1] initializer=zeros\n" : "",
+			      s->wide[WAY_PULL].codec ?
+			      "variable W [3,512] initializer=zeros\n" : "",
 			      s->lines ?
 			      "variable U [1] initializer=zeros\n"
 			      "variable V [1] initializer=zeros\n" : "",
@@ -128,6 +130,12 @@ bool
 host_is_of_attempts(const char *variable)
 {
 	return strcmp(variable, "G") == 0 || strcmp(variable, "H") == 0;
+}
+
+bool
+host_is_wide(const char *variable)
+{
+	return strcmp(variable, "W") == 0;
 }
 
 bool

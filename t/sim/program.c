@@ -10,6 +10,7 @@
 
 #define STEPS	8192	/* whose arguments are kept */
 #define LATE	16
+#define WIDE_LAG 2
 
 struct program {
 	struct externals externals;
@@ -123,6 +124,21 @@ note_values(struct program *p, const struct external_call *c)
 		*was = met;
 }
 
+/* The copy of what changes alike lags behind itself by few rounds. */
+static void
+note_wide(struct program *p, const struct external_call *c)
+{
+	const struct external_array *w = find_sent(c, "W");
+	float least = INFINITY, most = -INFINITY;
+
+	for (size_t k = 0; w && k < external_size(w); k++) {
+		least = fminf(least, w->at[k]);
+		most = fmaxf(most, w->at[k]);
+	}
+	if (most > least + WIDE_LAG)
+		p->broken = "P9: what is lost of a change is in the next one";
+}
+
 /* The label comes behind what flows out of the layers, then come variables. */
 static const struct external_array *
 find_label(const struct external_call *c)
@@ -154,7 +170,8 @@ count_step(struct program *p, const struct external_call *c, size_t examples)
 		const struct external_array *a = &c->wanted[i];
 		const bool layer = a->examples > 0;
 		const bool counts = strcmp(c->name, "other") == 0 ||
-			c->batch > 0 || strcmp(a->name, "U") == 0;
+			c->batch > 0 || strcmp(a->name, "U") == 0 ||
+			strcmp(a->name, "W") == 0;
 
 		for (size_t k = 0; k < external_size(a); k++)
 			a->at[k] = strcmp(a->name, "H") == 0 ? odd :
@@ -235,6 +252,7 @@ ask(void *own, const struct external_call *c)
 	p->asks++;
 	if (c->training) {
 		note_values(p, c);
+		note_wide(p, c);
 		note_args(p, c);
 		note_line(p, c);
 	}

@@ -10,6 +10,10 @@
  * of a round get the same H, or one of them computes with what did not count;
  * and the sum of both is 0, or servers have counted different attempts.
  *
+ * Or three, in some of these: of W, which has more than a block of a codec,
+ * all numbers count what the other weights do.  Its changes are pulled in few
+ * bits, which are enough for that, or, by topk, half of them in each round.
+ *
  * With data of its own (scenario->own) it has no layers but variables alone,
  * and a second line that scores them.
  */

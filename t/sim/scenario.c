@@ -525,6 +525,35 @@ draw_codings(struct scenario *s)
 		}
 }
 
+/* A variable of more than a block, whose changes are pulled in few bits. */
+static void
+draw_wide(struct scenario *s)
+{
+	static const struct coding_rule few[] = {
+		{ .codec = &codec_int8, .delta = true },
+		{ .codec = &codec_onebit, .delta = true },
+		{ .codec = &codec_topk, .delta = true, .keep = 512 }
+	};
+	struct coding_rule *head[WAYS] = { &s->o.push, &s->o.pull };
+	struct rng rng = { .seed = rng_mix(s->seed ^ 0x77696465) };
+
+	if (!s->program || s->lines || s->o.mode != MODE_SYNC ||
+	    !chance(&rng, 2))
+		return;
+	/* Its gradients are counted. */
+	s->wide[WAY_PUSH].codec = &codec_float32;
+	s->wide[WAY_PULL] = few[rng_below(&rng, 3)];
+	s->wide[WAY_PULL].from = chance(&rng, 3) ? skewed(&rng, 50) : 0;
+	for (int way = 0; way < WAYS; way++) {
+		s->wide[way].pattern = "W";
+		s->wide[way].option = "--wire";
+		s->wide[way].text = "drawn";
+		s->wide[way].both = true;
+		s->wide[way].next = head[way]->next;
+		head[way]->next = &s->wide[way];
+	}
+}
+
 /* When a fault comes, by these messages, or at a time in ms: at one of the
    first few, or up to a later one. */
 struct moments {
@@ -784,6 +813,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	draw_servers(s, r);
 	draw_ranges(s);
 	draw_codings(s);
+	draw_wide(s);
 	draw_workers(s, r);
 	draw_network(s, r);
 	draw_data(s, r);

@@ -106,6 +106,8 @@ struct scenario {
 	uint64_t seed;
 	struct coord_options o;		/* without what belongs to a life */
 	struct coding_rule rule[WAYS];	/* for some variables, behind o's */
+	struct coding_rule wide[WAYS];	/* for W, before these: see program.h;
+					   no codec: there is no W */
 	char *endpoint[MAX_SERVERS];
 	char *registered[MAX_SERVERS];	/* NULL each: not known yet */
 	bool standby[MAX_SERVERS], wal[MAX_SERVERS];

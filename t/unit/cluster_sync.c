@@ -20,6 +20,7 @@
 #define REPLICAS		3
 #define MAX_EVENTS	200000
 #define FLOATS		32768
+#define ALL		(3 * CODECS + 1)
 
 static const char model[] =
 	"input i id[2] rows=20\ninput x float[3]\nlabel y float\n"
@@ -38,11 +39,11 @@ static const char large[] =
 
 static struct model_fixture fixture;
 static const struct codec *codec = &codec_float32;
-static bool delta;		/* pulls are of what changes, */
+static const struct codec *delta;	/* pulls are of what changes, by it, */
 static uint64_t every;		/* which begins anew so often */
 static uint64_t replicas = REPLICAS, batches = 1;
-static float first[CODECS + 3][FLOATS];	/* the weights of the first seed */
-static bool known[CODECS + 3];	/* of a codec, of full batches, of
+static float first[ALL][FLOATS];	/* the weights of the first seed */
+static bool known[ALL];	/* of a codec, of full batches, of
 				   differences without cuts and with some */
 static char *endpoint[SERVERS] = { (char *)"node:1", (char *)"node:2",
 				   (char *)"node:3", (char *)"node:4",
@@ -306,7 +307,8 @@ begin(struct cluster *c, uint64_t seed, size_t workers)
 		.checkpoint = true, .life = 5, .run = "run of the tests",
 		.mode = MODE_SYNC, .replicas = replicas, .batches = batches,
 		.push.codec = codec,
-		.pull = { .codec = codec, .delta = delta },
+		.pull = { .codec = delta ? delta : codec, .delta = delta,
+			  .keep = delta == &codec_topk ? 20 : 0 },
 		.every_steps = every,
 		.piece_bytes = seed % 4 == 1 ? 2048 : seed % 4 == 2 ? 1024 : 0,
 		.backup = rng_below(&c->network.rng, 3)
@@ -359,7 +361,8 @@ static void
 all_same(const char *name, uint64_t seeds, uint64_t breaks, uint64_t kills,
 	 uint64_t losses)
 {
-	const uint64_t number = delta ? CODECS + 1 + (every > 0) :
+	const uint64_t number = delta ? CODECS + 1 +
+		2 * codec_number(delta) + (every > 0) :
 		are_full() ? CODECS : codec_number(codec);
 	bool good = true;
 
@@ -383,6 +386,29 @@ all_same(const char *name, uint64_t seeds, uint64_t breaks, uint64_t kills,
 		end(c);
 	}
 	named(good, name);
+}
+
+/* Pulls of what has changed. */
+static void
+differ(const char *name, const struct codec *by, uint64_t seeds)
+{
+	const size_t number = CODECS + 1 + 2 * codec_number(by);
+
+	delta = by;
+	every = 0;
+	all_same(name, seeds, 0, 0, 0);
+	all_same("and wires that break", seeds, 100, 0, 0);
+	all_same("and workers that are killed, servers that are lost", seeds,
+		 300, 500, 1500);
+	named(memcmp(first[codec_number(codec)], first[number],
+		     sizeof(first[0])) != 0, "though they are other values");
+	every = 5;
+	all_same("with cuts that they begin anew at, in any order and number",
+		 seeds, 0, 0, 0);
+	all_same("and wires that break, workers that are killed", seeds, 150,
+		 200, 0);
+	named(memcmp(first[number], first[number + 1],
+		     sizeof(first[0])) != 0, "which makes others again");
 }
 
 int
@@ -433,21 +459,9 @@ main(void)
 		 300, 500, 1500);
 	named(memcmp(first[0], first[codec_number(codec)],
 		     sizeof(first[0])) != 0, "though it is another sum");
-	delta = true;
-	all_same("pulls of what has changed, in any order and number", 60, 0,
-		 0, 0);
-	all_same("and wires that break", 60, 100, 0, 0);
-	all_same("and workers that are killed, servers that are lost", 60,
-		 300, 500, 1500);
-	named(memcmp(first[codec_number(codec)], first[CODECS + 1],
-		     sizeof(first[0])) != 0, "though they are other values");
-	every = 5;
-	all_same("with cuts that they begin anew at, in any order and number",
-		 60, 0, 0, 0);
-	all_same("and wires that break, workers that are killed", 60, 150,
-		 200, 0);
-	named(memcmp(first[CODECS + 1], first[CODECS + 2],
-		     sizeof(first[0])) != 0, "which makes others again");
+	differ("eight bits of what has changed", &codec_int8, 60);
+	differ("a bit of what has changed", &codec_onebit, 20);
+	differ("some of what has changed", &codec_topk, 20);
 	fixture_end(&fixture);
 	return tap_done();
 }

@@ -104,7 +104,7 @@ groups(void)
 	   coding_has_delta(&head));
 	codings_make(c, WAY_PULL, &head, fixture.variable);
 	rows = codings_groups(c, fixture.variable);
-	named(coding_delta(c, DENSE) && rows[DENSE] == 1 &&
+	named(coding_delta(c, DENSE) && rows[DENSE] == 16 &&
 	      !coding_delta(c, 0) && rows[0] == 1,
 	      "differences are of what is no table");
 	free(rows);
@@ -125,24 +125,32 @@ reads(const struct pack *p, size_t size, struct codings *c)
 
 /* One entry. */
 static bool
-reads_one(uint64_t variable, uint64_t way, uint64_t codec, uint64_t delta,
-	  uint64_t from)
+reads_kept(uint64_t variable, uint64_t way, const struct codec *codec,
+	   uint64_t keep, uint64_t delta, uint64_t from)
 {
 	struct codings *c = codings_new(fixture.variables);
 	struct pack p = { 0 };
 	bool good;
 
 	pack_array(&p, 1);
-	pack_array(&p, 5);
+	pack_array(&p, 6);
 	pack_uint(&p, variable);
 	pack_uint(&p, way);
-	pack_uint(&p, codec);
+	pack_uint(&p, codec ? codec_number(codec) : CODECS);
+	pack_uint(&p, keep);
 	pack_uint(&p, delta);
 	pack_uint(&p, from);
 	good = reads(&p, p.size, c);
 	pack_release(&p);
 	codings_free(c);
 	return good;
+}
+
+static bool
+reads_one(uint64_t variable, uint64_t way, const struct codec *codec,
+	  uint64_t delta, uint64_t from)
+{
+	return reads_kept(variable, way, codec, 0, delta, from);
 }
 
 static void
@@ -156,7 +164,10 @@ travels(void)
 
 	ok(says(&head, "int8,from=300") && says(&head, "bfloat16@n*"));
 	codings_make(c, WAY_PUSH, &head, fixture.variable);
+	ok(coding_add(&head, "--pull", "delta:topk:0.25@d*", false, &f) == 0);
 	codings_make(c, WAY_PULL, &head, fixture.variable);
+	named(coding_of(c, "d/kernel", WAY_PULL)->keep == 256,
+	      "a share is that of a block");
 	codings_write(&p, c);
 	named(reads(&p, p.size, read) && codings_same(c, read) &&
 	      !codings_exact(read), "they are read as they were written");
@@ -167,19 +178,31 @@ travels(void)
 		codings_free(some);
 	}
 	named(cut, "what is cut short is refused");
-	ok(reads_one(DENSE, WAY_PULL, codec_number(&codec_int8), 1, 0) &&
-	   !reads_one(DENSE, WAY_PULL, codec_number(&codec_int8), 0, 0));
+	ok(reads_one(DENSE, WAY_PULL, &codec_int8, 1, 0) &&
+	   !reads_one(DENSE, WAY_PULL, &codec_int8, 0, 0));
 	named(!reads(&p, p.size, c) || codings_same(c, read),
 	      "to read them again changes nothing");
-	ok(reads_one(0, WAY_PUSH, codec_number(&codec_int8), 0, UINT64_MAX));
-	named(!reads_one(0, WAY_PUSH, codec_number(&codec_float32), 0, 0) &&
-	      !reads_one(0, WAYS, codec_number(&codec_int8), 0, 0) &&
-	      !reads_one(fixture.variables, 0, codec_number(&codec_int8), 0,
-			 0) && !reads_one(0, WAY_PUSH, CODECS, 0, 0) &&
-	      !reads_one(0, WAY_PULL, codec_number(&codec_int8), 1, 0) &&
-	      !reads_one(DENSE, WAY_PUSH, codec_number(&codec_int8), 1, 0) &&
-	      !reads_one(DENSE, WAY_PULL, codec_number(&codec_float32), 1, 0),
+	ok(reads_one(0, WAY_PUSH, &codec_int8, 0, UINT64_MAX));
+	named(!reads_one(0, WAY_PUSH, &codec_float32, 0, 0) &&
+	      !reads_one(0, WAYS, &codec_int8, 0, 0) &&
+	      !reads_one(fixture.variables, 0, &codec_int8, 0,
+			 0) && !reads_one(0, WAY_PUSH, NULL, 0, 0) &&
+	      !reads_one(0, WAY_PULL, &codec_int8, 1, 0) &&
+	      !reads_one(DENSE, WAY_PUSH, &codec_int8, 1, 0) &&
+	      !reads_one(DENSE, WAY_PULL, &codec_float32, 1, 0),
 	      "so is what they cannot come to");
+	ok(reads_one(DENSE, WAY_PULL, &codec_onebit, 1, 9) &&
+	   reads_kept(DENSE, WAY_PULL, &codec_topk, 1, 1, 9) &&
+	   reads_kept(DENSE, WAY_PULL, &codec_topk, 512, 1, 9));
+	named(!reads_one(DENSE, WAY_PULL, &codec_onebit, 0, 0) &&
+	      !reads_one(DENSE, WAY_PUSH, &codec_onebit, 0, 0) &&
+	      !reads_one(0, WAY_PULL, &codec_onebit, 1, 0),
+	      "few bits are for differences alone");
+	named(!reads_kept(DENSE, WAY_PULL, &codec_onebit, 1, 1, 0) &&
+	      !reads_kept(DENSE, WAY_PULL, &codec_topk, 0, 1, 0) &&
+	      !reads_kept(DENSE, WAY_PULL, &codec_topk, 513, 1, 0) &&
+	      !reads_kept(DENSE, WAY_PULL, &codec_topk, UINT64_MAX, 1, 0),
+	      "and how many of a block is an argument of the codec");
 	pack_release(&p);
 	codings_free(c);
 	codings_free(read);

@@ -1,8 +1,8 @@
 /*
  * Pulls of what has changed: who adds up the differences has what is published,
  * to the last bit; who is behind by more than are kept gets all of it.
- * With an argument it writes rounds of a variable, for t/helper/int8.py, which
- * does the same by what ps-wire(7) says.
+ * With an argument it writes rounds of a variable, for t/helper/codecs.py,
+ * which does the same by what ps-wire(7) says.
  */
 #include "shard/shard.h"
 
@@ -127,7 +127,7 @@ pulls(struct puller *p)
 {
 	const struct shard_news n = news(p->edition);
 	const struct codec_slice s =
-		plan_difference(&plan.piece[plan.part[part].first]);
+		plan_difference(&plan, &plan.piece[plan.part[part].first]);
 	const char *from = n.values.data;
 
 	if (n.since == 0) {
@@ -135,8 +135,12 @@ pulls(struct puller *p)
 		memcpy(p->copy, from, sizeof(p->copy));
 	} else {
 		for (uint64_t e = n.since; e < n.edition; e++) {
-			codec_int8.add(p->copy, from, s);
-			from += codec_int8.size(s);
+			const struct codec *c = plan_delta(&plan, part)->codec;
+			size_t size = 0;
+
+			c->add(p->copy, from, s);
+			codec_length(c, from, SIZE_MAX, s, &size);
+			from += size;
 			p->differences++;
 		}
 		if (from != (const char *)n.values.data + n.values.size ||
@@ -147,16 +151,29 @@ pulls(struct puller *p)
 	return is_same(p->copy, news(0).values.data);
 }
 
+/* What the puller lacks of what is there, a number. */
+static double
+lacks(const struct puller *p)
+{
+	const float *w = live();
+	double lost = 0;
+
+	for (size_t i = 0; i < FLOATS; i++)
+		lost += fabs((double)(p->copy[i] - w[i]));
+	return lost / FLOATS;
+}
+
+/* Rounds that change it, and some that do not: what is lacked before and behind
+   these. */
 static void
-leads(void)
+leads(const char *pull, double most, int still, double least)
 {
 	struct rng rng = { .seed = 2 };
 	struct puller often = { .edition = 0 }, seldom = { .edition = 0 };
 	float g[FLOATS];
 	bool good = true;
-	double lost = 0;
 
-	begin("delta:int8", 0);
+	begin(pull, 0);
 	for (int i = 0; i < 200; i++) {
 		draw(&rng, g);
 		round_of(g);
@@ -169,18 +186,14 @@ leads(void)
 	      "of which there is one a round");
 	named(seldom.whole > 1 && seldom.differences > 20,
 	      "who is far behind gets all of it");
-	for (size_t i = 0; i < FLOATS; i++)
-		lost += fabs((double)(often.copy[i] - live()[i]));
-	named(lost > 0 && lost / FLOATS < 0.1,
+	named(lacks(&often) > 0 && lacks(&often) < most,
 	      "which stays close to what is there");
 	memset(g, 0, sizeof(g));
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < still; i++) {
 		round_of(g);
-	pulls(&often);
-	lost = 0;
-	for (size_t i = 0; i < FLOATS; i++)
-		lost += fabs((double)(often.copy[i] - live()[i]));
-	named(lost / FLOATS < 1e-6, "and comes to it when nothing changes");
+		pulls(&often);
+	}
+	named(lacks(&often) < least, "and comes to it when nothing changes");
 	end();
 }
 
@@ -238,12 +251,13 @@ print_hex(const void *from, size_t size)
 
 /* The values before each round, each difference, what is published at last. */
 static void
-print_rounds(struct rng *rng, int rounds)
+print_rounds(struct rng *rng, const char *pull, int rounds)
 {
 	float g[FLOATS];
 
-	begin("delta:int8", 0);
-	printf("delta %d\n", rounds);
+	begin(pull, 0);
+	printf("delta %s %llu %d\n", plan_delta(&plan, part)->codec->name,
+	       (unsigned long long)plan_delta(&plan, part)->keep, rounds);
 	print_hex(live(), sizeof(g));
 	for (int i = 0; i < rounds; i++) {
 		struct shard_news n;
@@ -265,10 +279,15 @@ main(int argc, char **argv)
 
 	(void)argv;
 	fixture_begin(&fixture, model);
-	for (int i = 1; argc > 1 && i < 6; i++)
-		print_rounds(&rng, 3 * i);
+	for (int i = 1; argc > 1 && i < 6; i++) {
+		print_rounds(&rng, "delta:int8", 3 * i);
+		print_rounds(&rng, "delta:onebit", 3 * i);
+		print_rounds(&rng, "delta:topk:0.05", 3 * i);
+	}
 	if (argc == 1) {
-		leads();
+		leads("delta:int8", 0.1, 8, 1e-6);
+		leads("delta:onebit", 3, 400, 0.01);
+		leads("delta:topk:0.05", 3, 400, 0.01);
 		begins_anew();
 	}
 	fixture_end(&fixture);

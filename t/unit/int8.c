@@ -1,7 +1,7 @@
 /*
  * Eight bits a number: right on average, the same however a variable is cut.
- * With an argument it writes what it encodes, for t/helper/int8.py, which does
- * the same by what ps-wire(7) says.
+ * With an argument it writes what it encodes, for t/helper/codecs.py, which
+ * does the same by what ps-wire(7) says.
  */
 #include "wire/plan.h"
 

@@ -1,0 +1,110 @@
+/*
+ * codec_blocks - how codecs cut a variable that is no table into blocks: from
+ * its first element on, whatever its pieces are.
+ *
+ * The part of a block that lies in a slice is a run.  It is the whole block,
+ * unless the slice is a piece that begins or ends inside of the block.
+ */
+#ifndef PS_CODEC_BLOCKS_H
+#define PS_CODEC_BLOCKS_H
+
+#include "wire/codec.h"
+
+struct codec_run {
+	size_t at, count;	/* in the slice */
+	size_t inside;		/* numbers of its block before the run */
+};
+
+size_t codec_runs(struct codec_slice, size_t block);
+struct codec_run codec_run(struct codec_slice, size_t block, size_t k);
+
+/* The whole block of a run, of count numbers; from is where the slice begins.
+   Numbers of the block that are in another piece lie before or behind it. */
+const float *codec_whole(const float *from, struct codec_slice, size_t block,
+			 struct codec_run, size_t *count);
+
+/*
+ * A format in which a block of zeros, all of them +0, takes one bit: a bit for
+ * each run, the lowest first, which is set if the run's bytes follow; then
+ * these runs, one behind the other; and a byte of 0 if the sum would be odd.
+ */
+struct codec_sparse {
+	size_t block;
+	/* The most bytes that a run of count numbers can have. */
+	size_t (*size)(struct codec_slice, size_t count);
+	/* Returns the end of the run that was written. */
+	char *(*encode)(char *to, const float *from, struct codec_slice,
+			struct codec_run);
+	/* The bytes of the run at from, where left bytes lie; 0: they are
+	   malformed, or cut short. */
+	size_t (*length)(const char *from, size_t left, struct codec_run);
+	/* to is where the first number of the run is. */
+	void (*add)(float *to, const char *from, struct codec_run);
+	bool (*finite)(const char *from);
+};
+
+size_t codec_sparse_size(const struct codec_sparse *, struct codec_slice);
+bool codec_sparse_length(const struct codec_sparse *, const void *from,
+			 size_t left, struct codec_slice, size_t *bytes);
+void codec_sparse_encode(const struct codec_sparse *, void *to,
+			 const float *from, struct codec_slice);
+void codec_sparse_decode(const struct codec_sparse *, float *to,
+			 const void *from, struct codec_slice);
+void codec_sparse_add(const struct codec_sparse *, float *to,
+		      const void *from, struct codec_slice);
+bool codec_sparse_finite(const struct codec_sparse *, const void *from,
+			 struct codec_slice);
+
+/* The format is for differences of variables that are no tables. */
+static inline bool
+codec_sparse_fits(struct codec_slice s)
+{
+	return s.difference && !s.table && !s.exact;
+}
+
+/* The functions of struct codec for codec_NAME, of this struct codec_sparse. */
+#define CODEC_SPARSE(name, blocks)					\
+static const struct codec *						\
+as(struct codec_slice s)						\
+{									\
+	return codec_sparse_fits(s) ? &codec_##name : &codec_float32;	\
+}									\
+									\
+static size_t								\
+size(struct codec_slice s)						\
+{									\
+	return codec_sparse_size(blocks, s);				\
+}									\
+									\
+static bool								\
+length(const void *from, size_t left, struct codec_slice s,		\
+       size_t *bytes)							\
+{									\
+	return codec_sparse_length(blocks, from, left, s, bytes);	\
+}									\
+									\
+static void								\
+encode(void *to, const float *from, struct codec_slice s)		\
+{									\
+	codec_sparse_encode(blocks, to, from, s);			\
+}									\
+									\
+static void								\
+decode(float *to, const void *from, struct codec_slice s)		\
+{									\
+	codec_sparse_decode(blocks, to, from, s);			\
+}									\
+									\
+static void								\
+add(float *to, const void *from, struct codec_slice s)			\
+{									\
+	codec_sparse_add(blocks, to, from, s);				\
+}									\
+									\
+static bool								\
+is_finite(const void *from, struct codec_slice s)			\
+{									\
+	return codec_sparse_finite(blocks, from, s);			\
+}
+
+#endif

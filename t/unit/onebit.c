@@ -1,0 +1,303 @@
+/*
+ * Codecs of few bits, onebit and topk: the same however a variable is cut, a
+ * bit for a block of zeros, nothing else than what they write is taken; and
+ * what they lose is lost unless it is sent later.
+ * With an argument it writes what it encodes, for t/helper/codecs.py, which
+ * does the same by what ps-wire(7) says.
+ */
+#include "wire/codec.h"
+
+#include "base/rng.h"
+#include "tap.h"
+#include "tensor/kernels.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#define DENSE	5000		/* not whole blocks */
+#define BLOCK	1024
+
+static float value[DENSE];
+static unsigned char bytes[4 * DENSE];
+
+static const struct codec *const codecs[] = { &codec_onebit, &codec_topk };
+
+/* Numbers of all sizes, many of one size, zeros of both signs, some blocks of
+   nothing else. */
+static void
+fill(struct rng *rng)
+{
+	for (size_t i = 0; i < DENSE; i++) {
+		const int size = (int)rng_below(rng, 20) - 10;
+
+		value[i] = rng_below(rng, 3) == 0 ? 0 :
+			(float)ldexp(rng_unit(rng_next(rng)) - .5, size);
+		if (i / BLOCK % 4 == 1)
+			value[i] = i % 3 > 0 ? 0 : i % 2 ? 2 : -2;
+		if (i / BLOCK % 4 == 2)
+			value[i] = i % 7 > 0 ? 0 : -0.0f;
+	}
+	if (rng_below(rng, 2) > 0)
+		memset(value + 2 * BLOCK, 0, BLOCK * sizeof(*value));
+	value[10] = FLT_MAX / 2;
+	value[20] = -FLT_MIN;
+	value[30] = 0x1p-140f;
+}
+
+static struct codec_slice
+dense(size_t first, size_t count, uint64_t keep)
+{
+	return (struct codec_slice){
+		.rows = count, .width = 1, .first = first, .of = DENSE,
+		.pulled = true, .difference = true, .keep = keep
+	};
+}
+
+/* Bytes of a slice, which are at bytes. */
+static size_t
+encode(const struct codec *c, const float *from, struct codec_slice s)
+{
+	size_t size = 0;
+
+	memset(bytes, 0xee, sizeof(bytes));
+	c->encode(bytes, from, s);
+	if (!codec_length(c, bytes, c->size(s), s, &size) || size % 2 ||
+	    bytes[size] != 0xee || !c->finite(bytes, s))
+		named(false, "what is written is a slice, and fits");
+	return size;
+}
+
+static void
+test_cuts(struct rng *rng, const struct codec *c)
+{
+	static float whole[DENSE], pieces[DENSE];
+	bool good = true;
+
+	encode(c, value, dense(0, DENSE, 100));
+	c->decode(whole, bytes, dense(0, DENSE, 100));
+	for (int i = 0; i < 100; i++) {
+		for (size_t at = 0, n; at < DENSE; at += n) {
+			n = 1 + rng_below(rng, 2000);
+			n = n < DENSE - at ? n : DENSE - at;
+			encode(c, value + at, dense(at, n, 100));
+			c->decode(pieces + at, bytes, dense(at, n, 100));
+		}
+		good = good && memcmp(whole, pieces, sizeof(whole)) == 0;
+	}
+	named(good, "numbers do not depend on how their variable is cut");
+	memcpy(pieces, value, sizeof(pieces));
+	encode(c, value, dense(0, DENSE, 100));
+	c->add(pieces, bytes, dense(0, DENSE, 100));
+	for (size_t i = 0; i < DENSE; i++)
+		good = good && !(pieces[i] < value[i] + whole[i]) &&
+			!(pieces[i] > value[i] + whole[i]);
+	named(good, "to add is to decode, and to add");
+}
+
+static void
+test_zeros(void)
+{
+	static const float none[20 * BLOCK];
+	static float some[20 * BLOCK];
+	struct codec_slice s = { .rows = 20 * BLOCK, .width = 1, .keep = 8,
+				 .difference = true };
+
+	ok(encode(&codec_onebit, none, s) == 4 &&
+	   encode(&codec_topk, none, s) == 4);
+	some[5 * BLOCK + 7] = -0.0f;
+	named(encode(&codec_onebit, some, s) == 4 + 2 + BLOCK / 8 - 1 + 1,
+	      "a block of zeros takes a bit, but -0 is not zero");
+	equals((long long)encode(&codec_topk, some, s), 3 + 2 + 2 + 2 + 1);
+	codec_topk.decode(some, bytes, s);
+	ok(some[5 * BLOCK + 7] == 0);
+}
+
+static void
+test_sizes(void)
+{
+	const struct codec_slice s = dense(0, 3 * BLOCK, 10);
+
+	equals((long long)codec_onebit.size(s), 3 * (2 + 128) + 1 + 1);
+	equals((long long)codec_topk.size(s), 3 * (2 + 20 + 13) + 1);
+	ok(codec_topk.keep(0.01) == 10 && codec_topk.keep(0.5) == 512 &&
+	   codec_topk.keep(0.001) == 1);
+	named(codec_topk.keep(0) == 0 && codec_topk.keep(0.0004) == 0 &&
+	      codec_topk.keep(0.51) == 0 && codec_topk.keep(2) == 0 &&
+	      codec_topk.keep(-1) == 0 && codec_topk.keep((double)NAN) == 0,
+	      "P is a share of 1024 numbers, up to a half");
+}
+
+static void
+test_largest(void)
+{
+	float some[BLOCK] = { 0 }, got[BLOCK];
+	struct codec_slice s = { .rows = BLOCK, .width = 1, .keep = 4,
+				 .difference = true };
+
+	some[1000] = -7;
+	some[3] = 5;
+	some[500] = -5;
+	some[4] = 3;
+	some[900] = -3;
+	some[901] = 3;
+	encode(&codec_topk, some, s);
+	codec_topk.decode(got, bytes, s);
+	some[900] = some[901] = 0;
+	named(memcmp(some, got, sizeof(got)) == 0,
+	      "the largest are sent, of equally large ones the first");
+}
+
+/* What a peer may send that is no slice. */
+static bool
+takes(const struct codec *c, const char *from, size_t size,
+      struct codec_slice s)
+{
+	size_t length;
+
+	return codec_length(c, from, size, s, &length);
+}
+
+static void
+test_hostile(const struct codec *c)
+{
+	const struct codec_slice s = dense(100, 3000, 50);
+	const size_t size = encode(c, value + 100, s);
+	static float to[DENSE];
+	struct rng rng = { .seed = 9 };
+	bool good = true;
+	size_t length, taken = 0;
+
+	for (size_t i = 0; i < size; i++)
+		good = good && !takes(c, (char *)bytes, i, s);
+	named(good, "what is cut short is refused");
+	for (int i = 0; i < 20000; i++) {
+		const size_t at = rng_below(&rng, size);
+		const unsigned char was = bytes[at];
+
+		bytes[at] = (unsigned char)rng_next(&rng);
+		if (codec_length(c, bytes, size, s, &length)) {
+			taken++;
+			good = good && length <= size;
+			c->decode(to, bytes, s);
+		}
+		bytes[at] = was;
+	}
+	named(good && taken > 0, "what is not, stays where it belongs");
+}
+
+static void
+test_refused(void)
+{
+	const struct codec_slice s = { .rows = 100, .width = 1,
+				       .difference = true, .keep = 2 };
+
+	ok(takes(&codec_topk, "\1\2\0aabb\3\20\0\0", 10, s));
+	named(!takes(&codec_topk, "\1\2\0aabb\3\14\0\0", 10, s),
+	      "a place comes once");
+	named(!takes(&codec_topk, "\1\2\0aabb\3\374\7\0", 10, s) &&
+	      !takes(&codec_topk, "\1\145\0aabb\3\20\0\0", 10, s),
+	      "places and numbers are those of the block");
+	named(!takes(&codec_topk, "\3\2\0aabb\3\20\0\0", 10, s) &&
+	      !takes(&codec_onebit, "\2\0", 2, s),
+	      "no bit is set of a block that there is not");
+	named(takes(&codec_topk, "\1\1\0aa\3\0\0", 8, s) &&
+	      !takes(&codec_topk, "\1\1\0aa\3\0\1", 8, s),
+	      "what makes it even is 0");
+	ok(!codec_onebit.finite("\1\x80\x7f", s) &&
+	   codec_onebit.finite("\1\x7f\x7f", s) &&
+	   !codec_topk.finite("\1\2\0a\1\xc0\xff\3\20\0", s));
+}
+
+/*
+ * Counterexample 2 of Karimireddy et al., "Error Feedback Fixes SignSGD and
+ * other Gradient Compression Schemes", 2019: e |a + b| + |a - b|, from (1, 1).
+ * The signs of its gradient are (1, -1) or (-1, 1), so that without what they
+ * have lost a + b never changes.
+ */
+static double
+descend(bool feedback)
+{
+	const struct codec_slice s = { .rows = 2, .width = 1,
+				       .difference = true };
+	const float e = 0.5f;
+	float x[2] = { 1, 1 }, kept[2] = { 0 }, p[2], sent[2];
+
+	for (int t = 0; t < 4000; t++) {
+		const float rate = 0.5f / (float)(t + 10);
+		const float along = x[0] + x[1] > 0 ? e : -e;
+		const float across = x[0] - x[1] > 0 ? 1 : -1;
+
+		p[0] = rate * (along + across) + kept[0];
+		p[1] = rate * (along - across) + kept[1];
+		codec_onebit.encode(bytes, p, s);
+		codec_onebit.decode(sent, bytes, s);
+		for (int i = 0; i < 2; i++) {
+			x[i] -= sent[i];
+			kept[i] = feedback ? p[i] - sent[i] : 0;
+		}
+	}
+	return (double)(e * fabsf(x[0] + x[1]) + fabsf(x[0] - x[1]));
+}
+
+static void
+test_feedback(void)
+{
+	named(descend(false) >= 1, "signs alone do not find the minimum");
+	named(descend(true) < 0.01, "with what they have lost they do");
+}
+
+/* ---- for the twin ---- */
+
+static void
+print_hex(const void *from, size_t size)
+{
+	const unsigned char *at = from;
+
+	for (size_t i = 0; i < size; i++)
+		printf("%02x", at[i]);
+	printf("\n");
+}
+
+static void
+print_cases(struct rng *rng)
+{
+	for (int i = 0; i < 60; i++) {
+		const struct codec *c = codecs[i % 2];
+		const uint64_t keep = i % 2 == 0 ? 0 : i == 1 ? 512 :
+			1 + rng_below(rng, 60);
+		const size_t first = rng_below(rng, DENSE);
+		const size_t count = 1 + rng_below(rng, DENSE - first);
+		size_t size;
+
+		fill(rng);
+		size = encode(c, value + first, dense(first, count, keep));
+		printf("%s %llu %zu %zu\n", c->name, (unsigned long long)keep,
+		       first, count);
+		print_hex(value, sizeof(value));
+		print_hex(bytes, size);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct rng rng = { .seed = 5 };
+
+	(void)argv;
+	if (argc > 1) {
+		print_cases(&rng);
+		return 0;
+	}
+	fill(&rng);
+	for (size_t i = 0; i < sizeof(codecs) / sizeof(*codecs); i++) {
+		test_cuts(&rng, codecs[i]);
+		test_hostile(codecs[i]);
+	}
+	test_zeros();
+	test_sizes();
+	test_largest();
+	test_refused();
+	test_feedback();
+	return tap_done();
+}
