@@ -180,15 +180,16 @@ lease_find(const struct coord *c, const struct member *w, uint64_t id)
 }
 
 void
-lease_call_off(struct coord *c, const struct member *w,
-	       const struct leased *l)
+lease_call_off(struct coord *c, const struct member *w, struct leased *l)
 {
 	struct message m = { .kind = MESSAGE_CANCEL, .request = l->id };
 
 	m.cancel.first = l->first;
 	m.cancel.count = l->count;
-	if (l->id != 0)
-		outbox_send(c->outbox, w->peer, &m);
+	if (l->id == 0)
+		return;
+	l->called_off = true;
+	outbox_send(c->outbox, w->peer, &m);
 }
 
 static void

@@ -15,6 +15,7 @@ struct leased {
 	struct attempt at;	/* of a round */
 	uint64_t first, count;
 	uint64_t server;	/* run again for this one; or WIRE_NONE */
+	bool called_off;	/* nobody waits for it any more */
 };
 
 void lease_init(struct coord *);
@@ -51,9 +52,8 @@ struct member *lease_turn(const struct coord *);
 /* That of this number, or NULL. */
 struct leased *lease_find(const struct coord *, const struct member *,
 			  uint64_t id);
-/* It is told to leave that be, if it has it. */
-void lease_call_off(struct coord *, const struct member *,
-		    const struct leased *);
+/* Tell the worker that a lease of its own, if it is one, need not be done. */
+void lease_call_off(struct coord *, const struct member *, struct leased *);
 void lease_take_back(struct coord *, struct member *);
 /* A worker runs its leases in order: the first step left is to blame.  One
    that is to be quarantined for that, or WIRE_NONE. */

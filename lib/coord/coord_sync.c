@@ -227,7 +227,7 @@ give(struct coord *c, const struct lease_room *room)
 static void
 call_off(struct coord *c, struct member *w, const struct attempt *a)
 {
-	const struct leased *l = lease_of(c, w);
+	struct leased *l = lease_of(c, w);
 
 	for (size_t i = 0; i < c->o.in_flight; i++)
 		if (l[i].at.step == a->step && l[i].at.replica == a->replica)

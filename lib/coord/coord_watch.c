@@ -167,7 +167,8 @@ find_median(struct watch *w, uint64_t now)
 	w->median_ms = now;
 }
 
-/* The lease that it is at; in rounds it waits with what lies ahead. */
+/* The lease that a worker is at, if anybody waits for it.  In rounds a worker
+   waits with the lease that is ahead. */
 static const struct leased *
 first_lease(const struct coord *c, const struct member *w)
 {
@@ -176,7 +177,7 @@ first_lease(const struct coord *c, const struct member *w)
 	for (size_t i = 0; i < c->o.in_flight; i++) {
 		const struct leased *l = &lease_of(c, w)[i];
 
-		if (l->id == 0 || c->scheduler->waits(c, l))
+		if (l->id == 0 || l->called_off || c->scheduler->waits(c, l))
 			continue;
 		if (!first || l->id < first->id)
 			first = l;

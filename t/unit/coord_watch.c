@@ -1,4 +1,5 @@
 /* Who hangs, whose step takes too long, and that somebody is there to work. */
+#include "coord/coord_lease.h"
 #include "coord/coord_watch.h"
 
 #include "coordinator.h"
@@ -99,6 +100,13 @@ late(void)
 	at(A)->gone = true;
 	ok(watch_step(c, at(A), now, &step, &is) == 0 && !is);
 	at(A)->gone = false;
+	coordinator_end();
+
+	begin_step(0);
+	lease_call_off(c, at(A), lease_of(c, at(A)));
+	now += 21000;
+	named(!watch_late(c, now) && coord_warnings(c)->size == 0,
+	      "a step that another worker has done is not late");
 	coordinator_end();
 
 	begin_step(3000);
