@@ -218,22 +218,14 @@ bool
 checkpoint_watch_is_over(const struct checkpoint_watch *w)
 {
 	struct manifest m = { 0 };
-	struct text text = { 0 };
 	struct fail f;
-	char *path;
 	bool over;
 
 	if (w->next < w->list.count)
 		return false;
 	if (w->final || !w->last)
 		return w->final;
-	path = disk_path("%s/" MANIFEST_FILE, w->last);
-	over = disk_read_text(AT_FDCWD, path, MANIFEST_MAX, &text,
-			      &f) == 0 &&
-		manifest_read(&m, text.data, text.size, &f) == 0 &&
-		m.info.final;
+	over = manifest_load(&m, AT_FDCWD, w->last, &f) == 0 && m.info.final;
 	manifest_release(&m);
-	text_release(&text);
-	free(path);
 	return over;
 }

@@ -56,21 +56,6 @@ index_entries(struct checkpoint *c)
 	}
 }
 
-static int
-read_manifest(struct checkpoint *c, int folder, struct fail *f)
-{
-	char *path = disk_path("%s/" MANIFEST_FILE, c->path);
-	struct text text = { 0 };
-	int r = disk_read_text(folder, path, MANIFEST_MAX, &text, f);
-
-	if (r == 0 && manifest_read(&c->manifest, text.data, text.size,
-				    f) < 0)
-		r = fail_at(f, "%s", path);
-	text_release(&text);
-	free(path);
-	return r;
-}
-
 /* Return "ckpt-00000300" for "DIR/ckpt-00000300/"; made for a path without a
    name. */
 static char *
@@ -114,7 +99,7 @@ try_to_open(const char *path, bool verify, bool *again, struct fail *f)
 	c = mem_alloc(1, sizeof(*c));
 	m = &c->manifest;
 	c->path = mem_text(path);
-	r = read_manifest(c, folder, f);
+	r = manifest_load(&c->manifest, folder, path, f);
 	if (r == 0)
 		r = parts_open(&c->parts, folder, path, m->name, m->part,
 			       m->parts, verify, f);

@@ -381,16 +381,12 @@ int
 checkpoint_finish(const char *dir, const char *name, struct fail *f)
 {
 	char *folder = disk_path("%s/%s", dir, name);
-	char *path = disk_path("%s/" MANIFEST_FILE, folder);
 	struct manifest m = { 0 };
 	struct parts parts = { 0 };
 	struct text text = { 0 };
 	const int fd = disk_open_folder(folder, f);
-	int r = fd < 0 ? -1 : disk_read_text(fd, path, MANIFEST_MAX, &text,
-					     f);
+	int r = fd < 0 ? -1 : manifest_load(&m, fd, folder, f);
 
-	if (r == 0)
-		r = manifest_read(&m, text.data, text.size, f);
 	if (r == 0)
 		r = parts_open(&parts, fd, folder, name, m.part, m.parts,
 			       false, f);
@@ -398,14 +394,12 @@ checkpoint_finish(const char *dir, const char *name, struct fail *f)
 		close(fd);
 	if (r == 0) {
 		m.info.final = true;
-		text_reset(&text);
 		manifest_write(&m, parts.member, parts.members, &text);
 		r = write_text(folder, &text, f);
 	}
 	text_release(&text);
 	parts_release(&parts);
 	manifest_release(&m);
-	free(path);
 	free(folder);
 	return r;
 }

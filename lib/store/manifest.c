@@ -670,6 +670,21 @@ manifest_read(struct manifest *m, const char *text, size_t size,
 	return r;
 }
 
+int
+manifest_load(struct manifest *m, int folder, const char *path,
+	      struct fail *f)
+{
+	char *file = disk_path("%s/" MANIFEST_FILE, path);
+	struct text text = { 0 };
+	int r = disk_read_text(folder, file, MANIFEST_MAX, &text, f);
+
+	if (r == 0 && manifest_read(m, text.data, text.size, f) < 0)
+		r = fail_at(f, "%s", file);
+	text_release(&text);
+	free(file);
+	return r;
+}
+
 bool
 manifest_agrees(const struct manifest *m,
 		const struct manifest_member *member, size_t members)

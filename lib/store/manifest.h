@@ -89,9 +89,12 @@ struct manifest {
 void manifest_write(const struct manifest *, const struct manifest_member *,
 		    size_t members, struct text *);
 
-/* Read a text of size bytes.  Return 0, or -1 (FAIL_DATA); the caller releases
-   the struct in both cases. */
+/* Read a text of size bytes; or the MANIFEST.json of the checkpoint at a path,
+   in a folder as for disk_open().  Return 0, or -1 (FAIL_DATA, or as
+   disk_read_text()); the caller releases the struct in both cases. */
 int manifest_read(struct manifest *, const char *text, size_t size,
+		  struct fail *);
+int manifest_load(struct manifest *, int folder, const char *path,
 		  struct fail *);
 
 /* Does MANIFEST.json list exactly these members? */
