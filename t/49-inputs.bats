@@ -394,6 +394,8 @@ work() {
 	echo '0 1:a' >bad.svm
 	work 65 "bad.svm:1: '1:a' is not id:number" \
 		--input=unlabelled:bad.svm x.svm
+	local zeros
+	printf -v zeros '0%.0s' {1..70}
 	local -A said=(
 		[--input=u.svm]="--input: 'u.svm' is not NAME:FILE"
 		[--input=u:]="--input: 'u:' is not NAME:FILE"
@@ -404,6 +406,8 @@ is the coordinator's to say"
 		[--repeat=u]="there is no --input=u:FILE"
 		[--shuffle=u:3]="there is no --input=u:FILE"
 		[--shard=u:0/2]="there is no --input=u:FILE"
+		[--shard=0/${zeros}x]="--shard: '0/${zeros}x' is not I/N, with \
+I from 0 to N - 1"
 		[--shard=u:2/2]="--shard: '2/2' is not I/N, with I from 0 to \
 N - 1"
 	)

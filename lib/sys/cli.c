@@ -3,6 +3,7 @@
 #include "base/choices.h"
 #include "base/endpoint.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "base/visible.h"
 #include "sys/clock.h"
@@ -439,16 +440,14 @@ cli_file(void)
 void
 cli_shard(uint64_t *i, uint64_t *n)
 {
-	char text[64];
-	char *slash;
+	char *text = mem_text(optarg), *slash = strchr(text, '/');
 
-	snprintf(text, sizeof(text), "%s", optarg);
-	slash = strchr(text, '/');
 	if (slash)
 		*slash++ = '\0';
 	if (!slash || !text_uint(text, i) || !text_uint(slash, n) || *i >= *n)
 		cli_usage("%s: '%s' is not I/N, with I from 0 to N - 1",
 			  current, optarg);
+	free(text);
 }
 
 int
