@@ -102,8 +102,8 @@ print_resumed(struct program *p)
 	const uint64_t requests = submission_resumed(p->submission);
 
 	if (requests > 0 && p->s.o.whole)
-		log_info("going on behind request %llu of %s",
-			 (unsigned long long)requests, p->s.o.name);
+		log_info("%s resumes after request %llu",
+			 p->s.o.name, (unsigned long long)requests);
 	else if (requests > 0)
 		log_warn("%llu requests of %s were taken before; what had been "
 			 "read of a pipe and was not taken is lost",

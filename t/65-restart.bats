@@ -403,8 +403,8 @@ journal_is_short() {
 	counted 6000
 	run -0 grep -c '"loss"' results
 	assert_output 6000
-	run -0 grep -c -e "--restore=none is not heeded: a run that broke off\
- goes on; without $dir/journal another one begins" "$PWD/ps-coord.7.log"
+	run -0 grep -c -e "--restore=none is ignored: the run in $dir/journal\
+ did not end, and is resumed; remove it to begin another" "$PWD/ps-coord.7.log"
 }
 
 @test "asked to end and killed on the way, a run ends as a whole" {

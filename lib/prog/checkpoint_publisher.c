@@ -273,9 +273,9 @@ publisher_warn(const struct checkpoint_publisher *k, const char *restore,
 	const bool latest = strcmp(restore, "latest") == 0;
 
 	if (journal && k->dir && !latest)
-		log_warn("--restore=%s is not heeded: a run that broke off "
-			 "goes on; without %s another one begins", restore,
-			 journal);
+		log_warn("--restore=%s is ignored: the run in %s did not end, "
+			 "and is resumed; remove it to begin another",
+			 restore, journal);
 	else if (!journal && *k->ahead && latest)
 		log_warn("%s is not whole: the run goes on from %s, the newest "
 			 "one that is", k->ahead, o->restore);

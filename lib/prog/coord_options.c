@@ -408,7 +408,7 @@ check_data(const struct coord_settings *s)
 			  "data, and none are given: say -d");
 	if (s->inputs > 0 && s->o.mode == MODE_SYNC && s->o.replicas == 0)
 		cli_usage("-d with --mode=sync needs --replicas=N: what a "
-			  "slot reads depends on how many there are");
+			  "replica reads depends on how many there are");
 }
 
 /* Return whether both paths are one file, or will be. */

@@ -96,7 +96,7 @@ resume(struct scores *s, int fd, const struct stop_condition *until,
 		log_warn("%s: %zu torn bytes at its end are cut off", s->path,
 			 text.size - whole);
 	if (r == 0 && s->begun)
-		log_info("%s: going on behind step %llu", s->path,
+		log_info("%s: resumes after step %llu", s->path,
 			 (unsigned long long)s->step);
 	text_release(&text);
 	return r;
