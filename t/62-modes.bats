@@ -286,6 +286,43 @@ same_whoever_dies() {
 	same_whoever_dies values "${eight[@]}"
 }
 
+# few_bits CODEC - the same for what a codec of few bits tells of differences.
+few_bits() {
+	local few=(--push=int8 --pull="delta:$1" --partition=fixed:7 --every=30)
+	wide_batches
+	of=1 whole 100 --push=int8 --pull=delta:int8 --partition=fixed:7 \
+		--every=30
+	mv whole eight
+	same_whoever_dies eight "${few[@]}"
+}
+
+@test "sync with delta:onebit: the same on 1, 3 and 7 servers, whoever dies" {
+	few_bits onebit
+}
+
+@test "sync with delta:topk: the same on 1, 3 and 7 servers, whoever dies" {
+	few_bits topk:0.02
+}
+
+@test "sync: a run that broke off goes on by another codec of differences" {
+	local codec last=0
+	wide_batches
+	members 2 3 --repeat data.csv
+	for codec in onebit topk:0.05 int8 bfloat16; do
+		begin_run -B 4 --mode=sync --replicas=3 --partition=fixed:3 \
+			--every=30 --pull="delta:$codec@second/kernel"
+		[ "$last" -gt 0 ] || echo 'train 100' >&7
+		[ "$last" = 0 ] || told '*going on with a run that broke off*'
+		last=$((last + 20))
+		until_step "$last"
+		[ "$codec" = bfloat16 ] || dies "$coordinator"
+		[ "$codec" = bfloat16 ] || cat <&5 >rest
+	done
+	end_run
+	run -0 ls ckpt
+	assert_line ckpt-00000100
+}
+
 # A server that returns to a checkpoint, and all others with it.
 @test "sync with delta:int8: a checkpoint is all that there is to know" {
 	local eight=(--push=int8 --pull=delta:int8 --partition=fixed:3)

@@ -5,17 +5,17 @@
 # and builds the library for itself in t/fuzz/build.  FUZZ=NAME... are the
 # targets; what it finds new is added to t/fuzz/build/NAME.corpus.
 
-FUZZ_TARGETS = answer array_npy array_npz bundle cache cluster csv idx keys \
-	manifest message model npy npz plan queue record_log request result \
-	safetensors samples svmlight tar tsv
+FUZZ_TARGETS = answer array_npy array_npz bundle cache cluster codec csv \
+	idx keys manifest message model npy npz plan queue record_log \
+	request result safetensors samples svmlight tar tsv
 FUZZ = $(FUZZ_TARGETS)
 FUZZ_SECONDS = 60
 
 FUZZERS = \
 	%D%/answer %D%/array_npy %D%/array_npz %D%/bundle %D%/cache \
-	%D%/cluster %D%/csv %D%/idx %D%/keys %D%/manifest %D%/message \
-	%D%/model %D%/npy %D%/npz %D%/plan %D%/queue %D%/record_log \
-	%D%/request %D%/result \
+	%D%/cluster %D%/codec %D%/csv %D%/idx %D%/keys \
+	%D%/manifest %D%/message %D%/model %D%/npy %D%/npz %D%/plan \
+	%D%/queue %D%/record_log %D%/request %D%/result \
 	%D%/safetensors %D%/samples %D%/svmlight %D%/tar %D%/tsv
 
 check_PROGRAMS += $(FUZZERS)
@@ -25,6 +25,7 @@ check_PROGRAMS += $(FUZZERS)
 %C%_bundle_SOURCES = %D%/bundle.c %D%/main.c
 %C%_cache_SOURCES = %D%/cache.c %D%/main.c
 %C%_cluster_SOURCES = %D%/cluster.c %D%/main.c
+%C%_codec_SOURCES = %D%/codec.c %D%/main.c
 %C%_csv_SOURCES = %D%/csv.c %D%/main.c
 %C%_idx_SOURCES = %D%/idx.c %D%/main.c
 %C%_keys_SOURCES = %D%/keys.c %D%/main.c
