@@ -529,6 +529,26 @@ undisturbed() {
 	done
 }
 
+@test "sync with local steps: the same for any servers and workers" {
+	local n
+	many_records
+	echo 'local adagrad learning_rate=0.05 steps=4' >>model.ps
+	sed -i 's/optimizer adam .*/optimizer sgd momentum=0.5/' model.ps
+	begin_epochs 1 2 --replicas=2
+	echo 'epoch 3' >&7
+	end_epochs 64
+	mv ckpt whole
+	for n in "3 1" "2 3"; do
+		# shellcheck disable=SC2086 # they are two
+		begin_epochs $n --replicas=2
+		echo 'epoch 3' >&7
+		[ "$n" = "3 1" ] || kill -KILL "${worker[0]}"
+		end_epochs 64
+		grep -q '"slots":2,"batches":4,"examples":32,' rest
+		same whole ckpt
+	done
+}
+
 @test "a worker with -j: the same bits for any number of threads" {
 	local n
 	many_records

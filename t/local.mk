@@ -169,6 +169,7 @@ BATS_TESTS += %D%/58-hash.bats
 BATS_TESTS += %D%/59-before.bats
 BATS_TESTS += %D%/60-exact.bats
 BATS_TESTS += %D%/61-checkpoint.bats
+BATS_TESTS += %D%/62-local.bats
 BATS_TESTS += %D%/62-modes.bats
 BATS_TESTS += %D%/63-sampler.bats
 BATS_TESTS += %D%/64-moments.bats

@@ -1,6 +1,7 @@
 #include "model/accumulate.h"
 
 #include "base/mem.h"
+#include "model/local_steps.h"
 #include "tensor/kernels.h"
 
 #include <stdlib.h>
@@ -31,6 +32,7 @@ struct accumulator {
 	size_t variables;
 	struct compute *compute;	/* of the batch at hand */
 	struct batch batch;
+	struct local_steps *local;	/* copies that the batches train */
 	struct part *row;	/* for each variable, where the rows of the
 				   batch at hand are among the step's */
 	struct part merged;
@@ -53,6 +55,7 @@ accumulator_new(const struct model *m, const struct externals *externals,
 	a->variable = model_variables(m, &a->variables);
 	a->compute = compute_new(m, externals);
 	compute_share(a->compute, crew);
+	a->local = local_steps_new(m);
 	a->row = mem_alloc(a->variables, sizeof(*a->row));
 	batch_begin(&a->batch, input, inputs, model_label(m));
 	return a;
@@ -78,6 +81,7 @@ accumulator_free(struct accumulator *a)
 	for (size_t i = 0; i < LEVELS; i++)
 		free(a->sum[i].part);
 	part_release(&a->merged);
+	local_steps_free(a->local);
 	free(a->row);
 	compute_free(a->compute);
 	batch_release(&a->batch);
@@ -129,19 +133,22 @@ find_rows(struct accumulator *a, struct compute *step, size_t v)
 }
 
 /*
- * Copy the values that the batch needs from the step's.  Variables other than
- * tables are the same for all batches, and are copied for the first one only.
+ * Copy the values that the batch needs from the step's, or from the copy that
+ * the batches before have trained.  Other variables than these and tables are
+ * the same for all batches, and are copied for the first one only.
  */
 static void
 take_values(struct accumulator *a, struct compute *step, bool first)
 {
 	for (size_t v = 0; v < a->variables; v++) {
 		const size_t width = width_of(a, v);
-		const float *from = compute_value(step, v);
+		const bool local = a->variable[v].local;
+		const float *from = local ? local_steps_value(a->local, v) :
+			compute_value(step, v);
 		float *to = compute_value(a->compute, v);
 
 		if (!a->variable[v].table) {
-			if (first)
+			if (first || local)
 				memcpy(to, from, compute_rows(step, v).count *
 				       width * sizeof(*to));
 			continue;
@@ -151,6 +158,17 @@ take_values(struct accumulator *a, struct compute *step, bool first)
 			memcpy(to + i * width, from + a->row[v].row[i] * width,
 			       width * sizeof(*to));
 	}
+}
+
+static void
+train_copies(struct accumulator *a)
+{
+	for (size_t v = 0; v < a->variables; v++)
+		if (a->variable[v].local)
+			local_steps_train(a->local, v, a->variable[v].table ?
+					  a->row[v].row : NULL, a->row[v].rows,
+					  compute_gradient(a->compute, v),
+					  compute_examples(a->compute));
 }
 
 static int
@@ -170,6 +188,7 @@ train(struct accumulator *a, struct compute *step,
 	if (compute_check(a->compute, f) < 0)
 		return -1;
 	compute_clip(a->compute);
+	train_copies(a);
 	a->loss += compute_loss(a->compute);
 	a->examples += compute_examples(a->compute);
 	return 0;
@@ -221,14 +240,18 @@ add_part(struct accumulator *a, size_t v, struct part *to,
 	a->merged = old;
 }
 
-/* Return the gradient of the batch at hand, in the memory of its compute. */
+/*
+ * Return the gradient of the batch at hand, in the memory of its compute; none
+ * if it has trained a copy.
+ */
 static struct part
 leaf(struct accumulator *a, size_t v)
 {
 	struct part p = a->row[v];
 
 	p.sum = compute_gradient(a->compute, v);
-	p.rows = compute_rows(a->compute, v).count;
+	p.rows = a->variable[v].local ? 0 :
+		compute_rows(a->compute, v).count;
 	return p;
 }
 
@@ -245,8 +268,10 @@ copy_leaf(struct accumulator *a, struct sum *to)
 
 		make_room(p, from.rows, width);
 		p->rows = from.rows;
+		if (from.rows == 0)
+			continue;
 		memcpy(p->sum, from.sum, from.rows * width * sizeof(*p->sum));
-		if (a->variable[v].table && from.rows > 0)
+		if (a->variable[v].table)
 			memcpy(p->row, from.row, from.rows * sizeof(*p->row));
 	}
 }
@@ -291,10 +316,13 @@ add_leaf(struct accumulator *a)
 static void
 give_sums(struct accumulator *a, struct compute *step)
 {
-	for (size_t v = 0; v < a->variables; v++)
-		memcpy(compute_gradient(step, v), a->sum[0].part[v].sum,
-		       a->sum[0].part[v].rows * width_of(a, v) *
-		       sizeof(float));
+	for (size_t v = 0; v < a->variables; v++) {
+		const struct part *p = &a->sum[0].part[v];
+
+		if (p->rows > 0)
+			memcpy(compute_gradient(step, v), p->sum, p->rows *
+			       width_of(a, v) * sizeof(float));
+	}
 }
 
 int
@@ -305,6 +333,7 @@ accumulate_train(struct accumulator *a, struct compute *step,
 	a->sums = 0;
 	a->loss = 0;
 	a->examples = 0;
+	local_steps_begin(a->local, step, how->step);
 	for (size_t at = 0; at < how->batch->examples; at += how->size) {
 		if (train(a, step, how, at, state, f) < 0)
 			return -1;
@@ -313,6 +342,7 @@ accumulate_train(struct accumulator *a, struct compute *step,
 	while (a->sums > 1)
 		add_last(a);
 	give_sums(a, step);
+	local_steps_end(a->local, step, a->examples);
 	compute_set_loss(step, a->loss, a->examples);
 	return 0;
 }

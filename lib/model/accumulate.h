@@ -7,6 +7,8 @@
  * The gradients are added in a binary tree: node (k, a), where a is a multiple
  * of 2^k, is the sum of its two halves; a batch that is missing, or does not
  * have a row, is left out of the sum (see tensor/tree_sum.h).
+ * A variable with a "local" line has no such sum: each batch trains a copy of
+ * it (see local_steps).
  */
 #ifndef PS_ACCUMULATE_H
 #define PS_ACCUMULATE_H
@@ -29,7 +31,8 @@ struct accumulation {
 	size_t size;		/* examples of each batch; the last may have
 				   fewer */
 	uint64_t seed, first;	/* batch k draws from
-					   seed ^ (first + k) << 40 */
+				   seed ^ (first + k) << 40 */
+	uint64_t step;		/* its number: see local_steps_begin() */
 };
 
 /*

@@ -5,6 +5,7 @@
 #include "model/buffer_plan.h"
 #include "model/dataset.h"
 #include "model/layer.h"
+#include "model/local_line.h"
 #include "model/parse.h"
 #include "model/step_line.h"
 
@@ -800,6 +801,8 @@ static const struct keyword keywords[] = {
 	{ "step", 1, 2, SIZE_MAX, "step NAME [INPUT...]", define_step, NULL },
 	{ "metric", 2, 2, 3, "metric NAME [LAYER]", define_metric, NULL },
 	{ "optimizer", 2, 2, 2, "optimizer NAME", NULL, define_optimizer },
+	{ "local", 2, 2, 2, "local OPTIMIZER steps=K", NULL,
+	  local_line_define },
 	{ "mode", 2, 2, 2, "mode async for=PATTERN", NULL, define_mode },
 };
 
@@ -828,8 +831,8 @@ define_one(struct model *m, struct statement *st, int round,
 	if (!k)
 		return fail(f, FAIL_CONFIG, "%s: '%s' begins no statement; "
 			    "they are input, label, variable, NAME = LAYER, "
-			    "loss, step, metric, optimizer, mode%s", where,
-			    st->word[0], strchr(st->word[0], '=') ?
+			    "loss, step, metric, optimizer, local, mode%s",
+			    where, st->word[0], strchr(st->word[0], '=') ?
 			    "; put blanks around the =" : "");
 	if (k->round != round)
 		return 0;
@@ -1000,5 +1003,5 @@ build_all(struct model *m, struct fail *f)
 	find_weigher(m);
 	find_groups(m);
 	buffer_plan_find(m);
-	return assign_fallback(m, f);
+	return local_line_check(m, f) < 0 ? -1 : assign_fallback(m, f);
 }

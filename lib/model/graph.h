@@ -143,6 +143,10 @@ struct model {
 	struct optimizer **optimizer;
 	size_t optimizers, optimizer_room;
 	const struct optimizer *fallback;	/* from the line without for= */
+	struct local **local;
+	size_t locals, local_room;
+	const struct local *local_rest;	/* from the line without for= */
+	uint64_t local_steps;		/* what all of them say */
 	struct metric *metric;
 	struct node **metric_node;	/* the node that each metric reads */
 	size_t metrics, metric_room, metric_node_room;

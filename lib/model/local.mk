@@ -48,6 +48,10 @@ lib_libps_a_SOURCES += \
 	%D%/layers.c \
 	%D%/lexer.c \
 	%D%/lexer.h \
+	%D%/local_line.c \
+	%D%/local_line.h \
+	%D%/local_steps.c \
+	%D%/local_steps.h \
 	%D%/lookup.c \
 	%D%/lookup.h \
 	%D%/loss.c \

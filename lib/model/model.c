@@ -107,6 +107,9 @@ model_free(struct model *m)
 	for (size_t i = 0; i < m->optimizers; i++)
 		free(m->optimizer[i]);
 	free(m->optimizer);
+	for (size_t i = 0; i < m->locals; i++)
+		free(m->local[i]);
+	free(m->local);
 	free(m->class_weight);
 	for (size_t i = 0; i < m->groups; i++) {
 		free(m->group[i].feature);
@@ -239,6 +242,19 @@ model_find_step(const struct model *m, const char *name, size_t *i)
 		if (!name || strcmp(m->step[*i].name, name) == 0)
 			return true;
 	return false;
+}
+
+struct model_local
+model_local(const struct model *m)
+{
+	struct model_local l = { .steps = m->local_steps };
+
+	for (size_t i = m->locals; i-- > 0;) {
+		l.where = m->local[i]->where;
+		if (m->local[i]->keep)
+			l.keeps = l.where;
+	}
+	return l;
 }
 
 size_t

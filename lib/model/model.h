@@ -107,6 +107,16 @@ const char *model_step(const struct model *, size_t i, const char **where);
  * there is none.
  */
 bool model_find_step(const struct model *, const char *name, size_t *i);
+/* What its "local" lines say. */
+struct model_local {
+	uint64_t steps;		/* batches that a worker trains its own copy
+				   with between a pull and a push; 0: there is
+				   no such line */
+	const char *where;	/* the first one, */
+	const char *keeps;	/* and that with slots=keep; NULL: none */
+};
+struct model_local model_local(const struct model *);
+
 /*
  * A data set: inputs that are read together.  Their features are side by side
  * in a batch.  Number 0 has no name, and may have no inputs.

@@ -577,16 +577,41 @@ cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 	return 0;
 }
 
+/* As many as the model's local lines say. */
 static int
-check_batches(const struct coord_options *o, const struct model *model,
-	      struct fail *f)
+take_local(struct coord_options *o, const struct model_local *l,
+	   struct fail *f)
 {
-	const char *where;
+	if (o->batches > 1)
+		return fail(f, FAIL_CONFIG, "--accumulate: %s: local steps "
+			    "are batches of a step, too: say one of both",
+			    l->where);
+	if (l->steps > PLAN_BATCHES)
+		return fail(f, FAIL_CONFIG, "%s: steps=%" PRIu64 ": a step has "
+			    "%d batches at most", l->where, l->steps,
+			    PLAN_BATCHES);
+	if (l->keeps && o->mode == MODE_SYNC)
+		return fail(f, FAIL_CONFIG, "--mode=sync: %s: slots=keep: a "
+			    "replica would depend on which worker computes it; "
+			    "say async or ssp:N", l->keeps);
+	o->batches = l->steps;
+	return 0;
+}
 
+/* How many has a step, and how large may they be? */
+static int
+find_batches(struct coord_options *o, const struct model *model,
+	     struct fail *f)
+{
+	const struct model_local local = model_local(model);
+	const char *where = local.steps > 0 ? local.where : "--accumulate";
+
+	if (local.steps > 0 && take_local(o, &local, f) < 0)
+		return -1;
 	if (o->batch > MAX_BATCH / o->batches)
-		return fail(f, FAIL_USAGE, "--accumulate: %" PRIu64 " batches "
+		return fail(f, FAIL_USAGE, "%s: %" PRIu64 " batches "
 			    "of %" PRIu64 " examples are more than %" PRIu64,
-			    o->batches, o->batch, MAX_BATCH);
+			    where, o->batches, o->batch, MAX_BATCH);
 	if (o->batches > 1 && model_step(model, 0, &where))
 		return fail(f, FAIL_CONFIG, "--accumulate: %s: a program "
 			    "computes a step at once", where);
@@ -650,7 +675,7 @@ int
 coord_settings_check(struct coord_settings *s, struct model *model,
 		     struct fail *f)
 {
-	if (check_batches(&s->o, model, f) < 0 ||
+	if (find_batches(&s->o, model, f) < 0 ||
 	    check_own_data(&s->o, model, f) < 0 ||
 	    cut_inputs(s, model, f) < 0 ||
 	    endpoint_check(s->bind, ENDPOINT_BIND, f) < 0 ||

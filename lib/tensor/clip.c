@@ -50,6 +50,15 @@ factor(double squares, float limit, size_t examples)
 	return norm > most ? (float)(most / norm) : 1;
 }
 
+/* Return the optimizer that asks for clipping: the first to see the gradient. */
+static const struct optimizer *
+clipper(const struct gradient *g)
+{
+	const struct variable *v = g->variable;
+
+	return v->local ? &v->local->optimizer : v->optimizer;
+}
+
 /*
  * Clip all gradients of the optimizer of g[at] by their common norm.  The
  * caller comes here once for each gradient; the work is done at the optimizer's
@@ -58,19 +67,19 @@ factor(double squares, float limit, size_t examples)
 static void
 clip_together(struct gradient *g, size_t count, size_t at, size_t examples)
 {
-	const struct optimizer *o = g[at].variable->optimizer;
+	const struct optimizer *o = clipper(&g[at]);
 	double squares = 0;
 	float by;
 
 	for (size_t i = 0; i < at; i++)
-		if (g[i].variable->optimizer == o)
+		if (clipper(&g[i]) == o)
 			return;		/* done at the optimizer's first one */
 	for (size_t i = at; i < count; i++)
-		if (g[i].variable->optimizer == o)
+		if (clipper(&g[i]) == o)
 			squares = add_squares(squares, &g[i]);
 	by = factor(squares, o->global_clipnorm, examples);
 	for (size_t i = at; i < count; i++)
-		if (by < 1 && g[i].variable->optimizer == o)
+		if (by < 1 && clipper(&g[i]) == o)
 			scale(g[i].sum, g[i].rows * g[i].width, by);
 }
 
@@ -78,7 +87,7 @@ void
 clip_gradients(struct gradient *g, size_t count, size_t examples)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct optimizer *o = g[i].variable->optimizer;
+		const struct optimizer *o = clipper(&g[i]);
 		const size_t n = g[i].rows * g[i].width;
 
 		if (!o)

@@ -27,6 +27,17 @@ hashed_first(size_t range)
 	return (uint64_t)range << (64 - HASHED_BITS);
 }
 
+/*
+ * A "local" line of a model: the optimizer by which a worker trains a copy of a
+ * variable of its own with each batch of a step.  It pushes the difference.
+ */
+struct local {
+	struct optimizer optimizer;
+	bool keep;			/* its slots stay from one step to the
+					   next; else they begin anew */
+	const char *where;		/* borrowed from the model */
+};
+
 struct variable {
 	char *name;			/* "emb/embeddings" */
 	struct shape shape;
@@ -37,6 +48,8 @@ struct variable {
 					   not fixed */
 	struct initializer initializer;
 	const struct optimizer *optimizer;	/* borrowed from the model */
+	const struct local *local;	/* the same; NULL: the worker pushes
+					   the gradient */
 	float l1, l2;			/* regularizers; 0: none */
 	bool async;			/* its gradients wait for no round */
 	bool has_mode;			/* the model file sets async */

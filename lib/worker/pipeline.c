@@ -72,7 +72,7 @@ pipeline_new(const struct pipeline_options *o)
 
 	p->o = *o;
 	p->metric = model_metrics(o->model, &p->metrics);
-	if (o->plan->batches > 1)
+	if (o->plan->batches > 1 || model_local(o->model).steps > 0)
 		p->accumulator = accumulator_new(o->model, o->externals,
 						 o->crew);
 	for (size_t i = 0; i < IN_FLIGHT; i++) {
@@ -817,7 +817,7 @@ train_batches(struct pipeline *p, struct inflight *s)
 	const struct accumulation how = {
 		.batch = &s->batch, .size = s->lease->batch / batches,
 		.seed = p->o.plan->seed ^ (s->step + 1),
-		.first = s->lease->replica * batches
+		.first = s->lease->replica * batches, .step = s->step
 	};
 
 	return accumulate_train(p->accumulator, s->compute, &how, s->state,

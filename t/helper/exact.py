@@ -2,6 +2,7 @@
 """exact.py - what training must come to, computed another way.
 
     exact.py make MODEL [OPTION=VALUE]... OPTIMIZER...
+    exact.py local MODEL ALGORITHM REPLICAS STEPS INNER OUTER [REGULARIZER]
     exact.py compare FILE FILE [TOLERANCE]
 
 make writes model.ps, data.csv, initial.npz and expected.npz: the weights
@@ -9,6 +10,13 @@ after 100 steps of 8 examples, by NumPy in double precision, with each
 model's gradient written out by hand and the optimizers from Keras's
 published formulas.  An OPTIMIZER is a line of a model file without its first
 word.  A table's rows change only when a batch has their ids.
+
+local writes the same, and slot0.csv and so on with what each replica reads, for
+local steps: 100 rounds of so many replicas, each of which trains a copy with
+STEPS batches of 2 by the line INNER, whose schedule counts rounds.  The copies
+go by the published algorithm, with the parameters of the line OUTER: "average"
+(Stich 2019), "slowmo" (Wang et al. 2020) or "diloco" (Douillard et al. 2023).
+With slots=keep in INNER, and one replica, its slots stay from round to round.
 
 compare ends with 1 if a weight differs by more than TOLERANCE (1e-5) of the
 largest of its variable.
@@ -221,10 +229,11 @@ class Optimizer:
             if whole:
                 grads[name] = g * whole / max(together, whole)
 
-    def update(self, name, w, g, t, rows):
-        """Change w[rows] in place; t is 1 for the first update."""
+    def update(self, name, w, g, t, rows, s=None):
+        """Change w[rows] in place; t is 1 for the first update, for whose
+        rate s stands if it is said."""
         slots = Slots(self.slots.setdefault(name, {}), w, rows)
-        lr = self.learning_rate(t - 1)
+        lr = self.learning_rate(t - 1 if s is None else s)
         decay = self.get("weight_decay", .004 if self.kind == "adamw" else 0.)
         g = g[rows]
         new = w[rows] - lr * decay * w[rows]
@@ -310,26 +319,108 @@ def train(model, w, optimizers, regular):
                 o.update(name, w[name], g, step + 1, rows)
 
 
-def make(kind, words):
+# What a round does to one variable: w is what it began with, mean that of what
+# the copies have come to, u is the state of the algorithm.
+
+def average(w, mean, u, outer):
+    return mean, u
+
+
+def slowmo(w, mean, u, outer):
+    """With the slow rate alpha, and a fast rate that cancels out."""
+    u = outer.get("momentum", 0.) * u + (w - mean)
+    return w - outer.get("learning_rate", 1.) * u, u
+
+
+def diloco(w, mean, u, outer):
+    """PyTorch's Nesterov momentum, on the outer gradient w - mean."""
+    momentum = outer.get("momentum", .9)
+    u = momentum * u + (w - mean)
+    return (w - outer.get("learning_rate", .7) * (w - mean + momentum * u), u)
+
+
+ALGORITHMS = {"average": average, "slowmo": slowmo, "diloco": diloco}
+
+
+def train_copy(model, w, optimizer, batches, before, s, regular):
+    """What a replica comes to; its optimizer has seen so many batches before,
+    and this is round s."""
+    w = {name: value.copy() for name, value in w.items()}
+    for t, at in enumerate(batches, before + 1):
+        grads, ids = model.gradient(w, at)
+        if regular:
+            name = model.regularized
+            grads[name] = grads[name] + penalty(regular, w[name])
+        optimizer.clip(grads)
+        for name, g in grads.items():
+            rows = np.unique(ids) if name in model.tables else slice(None)
+            optimizer.update(name, w[name], g, t, rows, s)
+    return w
+
+
+def train_local(model, w, algorithm, slots, inner, outer, regular):
+    """w is changed in place; slots are of rounds, each of batches."""
+    u = {name: np.zeros_like(value) for name, value in w.items()}
+    kept = Optimizer(inner) if "slots=keep" in inner else None
+    for r in range(STEPS):
+        before = r * slots.shape[2] if kept else 0
+        copies = [train_copy(model, w, kept or Optimizer(inner), slot[r],
+                             before, r, regular) for slot in slots]
+        for name in w:
+            mean = sum(copy[name] for copy in copies) / len(copies)
+            w[name][:], u[name] = ALGORITHMS[algorithm](
+                w[name], mean, u[name], Optimizer(outer))
+
+
+def begin(kind):
     random = np.random.default_rng(7)
-    model = MODELS[kind](random)
+    return random, MODELS[kind](random)
+
+
+def regularize(model, regular):
+    return model.model.format(
+        regular="kernel_regularizer=" + regular if regular else "")
+
+
+def finish(model, random, solve):
+    w = {name: random.normal(scale=.3, size=shape).astype(np.float32)
+         for name, shape in model.shapes.items()}
+    np.savez("initial.npz", **w)
+    w = {name: value.astype(np.float64) for name, value in w.items()}
+    solve(w)
+    np.savez("expected.npz", **w)
+
+
+def make_local(kind, algorithm, replicas, steps, inner, outer, regular=""):
+    random, model = begin(kind)
+    replicas, steps, size = int(replicas), int(steps), 2
+    with open("model.ps", "w") as out:
+        out.write(regularize(model, regular) +
+                  "local %s steps=%d\noptimizer %s\n" % (inner, steps, outer))
+    slots = np.arange(STEPS * replicas * steps * size) % RECORDS
+    slots = slots.reshape(STEPS, replicas, steps, size).swapaxes(0, 1)
+    head, *rows = model.csv()
+    for s, slot in enumerate(slots):
+        with open("slot%d.csv" % s, "w") as out:
+            for row in [head] + [rows[i] for i in slot.ravel()]:
+                out.write(",".join(row) + "\n")
+    finish(model, random, lambda w: train_local(
+        model, w, algorithm, slots, inner, outer, regular))
+
+
+def make(kind, words):
+    random, model = begin(kind)
     regular = ""
     if words[0].startswith("regular="):
         regular = words.pop(0).split("=", 1)[1]
     with open("model.ps", "w") as out:
-        out.write(model.model.format(
-            regular="kernel_regularizer=" + regular if regular else ""))
+        out.write(regularize(model, regular))
         for line in words:
             out.write("optimizer %s\n" % line)
     with open("data.csv", "w") as out:
         for row in model.csv():
             out.write(",".join(row) + "\n")
-    w = {name: random.normal(scale=.3, size=shape).astype(np.float32)
-         for name, shape in model.shapes.items()}
-    np.savez("initial.npz", **w)
-    w = {name: value.astype(np.float64) for name, value in w.items()}
-    train(model, w, words, regular)
-    np.savez("expected.npz", **w)
+    finish(model, random, lambda w: train(model, w, words, regular))
 
 
 def compare(first, second, tolerance=1e-5):
@@ -348,5 +439,7 @@ def compare(first, second, tolerance=1e-5):
 if __name__ == "__main__":
     if sys.argv[1] == "make":
         make(sys.argv[2], sys.argv[3:])
+    elif sys.argv[1] == "local":
+        make_local(*sys.argv[2:])
     else:
         sys.exit(compare(*sys.argv[2:]))

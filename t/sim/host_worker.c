@@ -73,6 +73,22 @@ own_model_text(char *text, size_t size)
 		 "optimizer sgd learning_rate=1\n");
 }
 
+/*
+ * Local steps that come to what a single one would: with several batches each
+ * does its share, with one the momentum is 0 before it, unless it was kept.
+ */
+static size_t
+add_local(const struct scenario *s, char *text, size_t size)
+{
+	if (!s->local)
+		return 0;
+	return (size_t)snprintf(text, size, "\nlocal sgd learning_rate=%g "
+				"momentum=%g steps=%llu",
+				1 / (double)s->o.batches,
+				s->o.batches > 1 ? 0. : .5,
+				(unsigned long long)s->o.batches);
+}
+
 void
 host_model_text(const struct scenario *s, char *text, size_t size)
 {
@@ -115,6 +131,7 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 		n += (size_t)snprintf(text + n, size - n, "%s variables=V "
 				      "reads=U", s->sets ? " y z" : "");
 	}
+	n += add_local(s, text + n, size - n);
 	snprintf(text + n, size - n, "%s\noptimizer sgd learning_rate=1\n",
 		 s->sets ? "" : s->program ? " y" :
 		 "\nloss mean_absolute_error p\nmetric auc p");

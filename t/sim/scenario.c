@@ -793,6 +793,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	};
 	s->o.batches = s->program || rng_mix(seed ^ 1) % 3 > 0 ? 1 :
 		2 << rng_mix(seed ^ 2) % 2;	/* sums stay exact */
+	s->local = !s->program && rng_mix(seed ^ 12) % 3 == 0;
 	s->lines = s->program && rng_mix(~seed) % 2 == 0;
 	s->o.fold_bytes = 1 + rng_mix(seed ^ 10) % 2 *
 		(rng_mix(seed ^ 11) % 3000);
@@ -883,7 +884,8 @@ scenario_print(const struct scenario *s, FILE *to)
 	static const char *const modes[] = { "async", "ssp", "sync" };
 
 	fprintf(to, "# seed %llu: %s, %zu servers, %zu workers, lease %llu "
-		"ms%s%s%s%s%s%s%s%s, batches %llu, pack %llu, in flight %llu\n",
+		"ms%s%s%s%s%s%s%s%s, batches %llu%s, pack %llu, in flight "
+		"%llu\n",
 		(unsigned long long)s->seed, modes[s->o.mode], s->o.servers,
 		s->workers, (unsigned long long)s->o.lease_ms,
 		s->o.checkpoint ? ", checkpoints" :
@@ -899,6 +901,7 @@ scenario_print(const struct scenario *s, FILE *to)
 		s->flaw ? ", some data are bad" : "",
 		s->o.keep_going ? ", errors are passed over" : "",
 		(unsigned long long)s->o.batches,
+		s->local ? " in local steps" : "",
 		(unsigned long long)s->o.pack,
 		(unsigned long long)s->o.in_flight);
 	for (size_t i = 0; i < s->o.servers; i++)

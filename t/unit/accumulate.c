@@ -11,16 +11,21 @@
 #define SEED	77
 #define FIRST	3
 
-static const char text[] =
-	"input i id[3] rows=40\ninput s sparse[30]\ninput x float[4]\n"
-	"label y binary\n"
-	"e = embedding i dim=3 combiner=sum embeddings_regularizer=l2:0.01\n"
-	"l = embedding s dim=2 combiner=mean\n"
-	"h = dense x units=6 activation=relu kernel_regularizer=l1:0.02\n"
-	"n = batch_normalization h\nd = dropout n rate=0.3\n"
-	"a = concat e l d\np = dense a units=1 activation=sigmoid\n"
+#define GRAPH \
+	"input i id[3] rows=40\ninput s sparse[30]\ninput x float[4]\n" \
+	"label y binary\n" \
+	"e = embedding i dim=3 combiner=sum embeddings_regularizer=l2:0.01\n" \
+	"l = embedding s dim=2 combiner=mean\n" \
+	"h = dense x units=6 activation=relu kernel_regularizer=l1:0.02\n" \
+	"n = batch_normalization h\nd = dropout n rate=0.3\n" \
+	"a = concat e l d\np = dense a units=1 activation=sigmoid\n" \
 	"loss binary_crossentropy p\nmetric accuracy p\n"
-	"optimizer sgd learning_rate=0.1 clipnorm=0.7\n";
+
+static const char text[] =
+	GRAPH "optimizer sgd learning_rate=0.1 clipnorm=0.7\n";
+static const char local[] =
+	GRAPH "optimizer sgd learning_rate=1\n"
+	"local sgd learning_rate=0.3 clipnorm=0.7 steps=4\n";
 
 static struct model_fixture fixture;
 
@@ -182,6 +187,89 @@ test_trees(void)
 	accumulator_free(a);
 }
 
+/* ---- copies that train themselves ---- */
+
+/* As the optimizer of the local line has it; what is averaged is added up. */
+static void
+train_alone(size_t k, float *const *w, struct total *sum)
+{
+	struct total t;
+
+	alone(k, &t);
+	for (size_t v = 0; v < fixture.variables; v++)
+		for (size_t i = 0; i < shape_size(fixture.variable[v].shape);
+		     i++) {
+			const float g = t.gradient[v][i];
+
+			if (fixture.variable[v].local)
+				w[v][i] -= .3f * (g / (float)t.examples);
+			else
+				sum->gradient[v][i] += g;
+		}
+	sum->loss += t.loss;
+	sum->examples += t.examples;
+	for (size_t i = 0; i < METRIC_SUMS; i++)
+		sum->state[0].sum[i] += t.state[0].sum[i];
+	total_end(&t);
+}
+
+/* What batches of SIZE come to, each by itself and behind the one before. */
+static void
+one_by_one(size_t batches, struct total *sum)
+{
+	struct total start;
+
+	total_begin(sum);
+	total_begin(&start);
+	for (size_t v = 0; v < fixture.variables; v++)
+		memcpy(start.gradient[v], fixture.w[v], sizeof(float) *
+		       shape_size(fixture.variable[v].shape));
+	for (size_t k = 0; k < batches; k++)
+		train_alone(k, fixture.w, sum);
+	for (size_t v = 0; v < fixture.variables; v++)
+		for (size_t i = 0; fixture.variable[v].local &&
+		     i < shape_size(fixture.variable[v].shape); i++) {
+			sum->gradient[v][i] = (float)sum->examples *
+				(start.gradient[v][i] - fixture.w[v][i]);
+			fixture.w[v][i] = start.gradient[v][i];
+		}
+	total_end(&start);
+}
+
+static void
+test_local(void)
+{
+	struct rng rng = { .seed = 7 };
+	const struct accumulation how = {
+		.batch = &fixture.batch, .size = SIZE, .seed = SEED,
+		.first = FIRST
+	};
+	struct accumulator *a;
+	struct total got, expected;
+	struct fail f;
+
+	fixture_begin(&fixture, local);
+	fixture_fill(&fixture, &rng);
+	a = accumulator_new(fixture.model, NULL, NULL);
+	while (fixture.batch.examples < 3 * SIZE)
+		fixture_add_example(&fixture, &rng);
+	one_by_one(3, &expected);
+	for (int i = 0; i < 2; i++) {
+		total_begin(&got);
+		fixture_pull(&fixture);
+		equals(accumulate_train(a, fixture.compute, &how, got.state,
+					&f), 0);
+		spread(fixture.compute, &got);
+		named(same(&got, &expected), i == 0 ?
+		      "a copy is trained with each batch, and what is averaged "
+		      "is that of all" : "and so it is in the next step");
+		total_end(&got);
+	}
+	total_end(&expected);
+	accumulator_free(a);
+	fixture_end(&fixture);
+}
+
 static void
 test_faults(void)
 {
@@ -216,5 +304,6 @@ main(void)
 	test_trees();
 	test_faults();
 	fixture_end(&fixture);
+	test_local();
 	return tap_done();
 }

@@ -20,7 +20,7 @@ static const struct {
 	{ "# nothing\n\n", "model.ps: there is no loss line" },
 	{ "inptu x float", "model.ps:1: 'inptu' begins no statement; they are "
 	  "input, label, variable, NAME = LAYER, loss, step, metric, "
-	  "optimizer, mode" },
+	  "optimizer, local, mode" },
 	{ "input x", "model.ps:1: a line like 'input NAME KIND "
 	  "[KEY=VALUE]...' is expected" },
 	{ "input x float mean=1 scaled", "model.ps:1: 'scaled' is one word too "
@@ -116,7 +116,7 @@ static const struct {
 	  "'lstm'" },
 	{ "y=dense x units=1", "model.ps:1: 'y=dense' begins no statement; "
 	  "they are input, label, variable, NAME = LAYER, loss, step, "
-	  "metric, optimizer, mode; put blanks around the =" },
+	  "metric, optimizer, local, mode; put blanks around the =" },
 	{ "y =", "model.ps:1: a line like 'NAME = LAYER INPUT... "
 	  "[KEY=VALUE]...' is expected" },
 	{ "y = dense units=1", "model.ps:1: y: dense takes 1 input, not 0" },
