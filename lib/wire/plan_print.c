@@ -187,15 +187,23 @@ print_shards(struct text *out, const struct plan *p, const struct variable *v,
 	}
 }
 
-/* What a step moves; of tables of which nobody knows that, a row. */
+/* What a step moves, and each of its batches has of that; of tables of which
+   nobody knows that, a row. */
 static void
 print_step(struct text *out, const struct plan *p, const struct variable *v,
-	   size_t variables, const struct load *all, uint64_t batch,
-	   const char *batches)
+	   size_t variables, const struct load *all,
+	   const struct plan_steps *s)
 {
-	text_add(out, "a step of %llu examples%s", (unsigned long long)batch,
-		 batches);
+	text_add(out, "a step of %llu examples",
+		 (unsigned long long)(s->batch * s->batches));
+	if (s->batches > 1)
+		text_add(out, " in %llu batches",
+			 (unsigned long long)s->batches);
 	print_ways(out, all->pull, all->push, all->open ? "" : "at most ");
+	if (s->batches > 1)
+		text_add(out, ", %llu in all for each batch",
+			 (unsigned long long)((all->pull + all->push) /
+					      s->batches));
 	text_add(out, "%s\n", !all->open ? "" :
 		 ", and the rows that it meets of these, which the model does "
 		 "not tell:");
@@ -308,7 +316,6 @@ plan_print(struct text *out, const struct plan *p, const struct model *model,
 	const uint64_t examples = s->batch * s->batches;
 	size_t variables, most = 0;
 	const struct variable *v = model_variables(model, &variables);
-	char batches[40] = "";
 
 	print_shards(out, p, v, place, places, load, examples);
 	text_add(out, "\n%-7s %-32s %6s %12s %14s\n", "server", "endpoint",
@@ -332,10 +339,7 @@ plan_print(struct text *out, const struct plan *p, const struct model *model,
 		 "skew %.3f (largest server over the mean)\n", all.bytes,
 		 p->parts, all.bytes ? (double)most * (double)p->servers /
 		 (double)all.bytes : 1.0);
-	if (s->batches > 1)
-		snprintf(batches, sizeof(batches), " in %llu batches",
-			 (unsigned long long)s->batches);
-	print_step(out, p, v, variables, &all, examples, batches);
+	print_step(out, p, v, variables, &all, s);
 	print_round(out, s, &all);
 	print_links(out, p, s, load, &all);
 	print_shares(out, p, WAY_PUSH, all.floats[WAY_PUSH]);
