@@ -33,6 +33,9 @@ struct coord_options {
 	uint64_t seed, batch, pack, in_flight, min_workers;
 	uint64_t batches;		/* of a step, or of each replica; 0:
 					   1 */
+	bool in_line;			/* MODE_SYNC: those of a replica follow
+					   each other in one stream, as local
+					   steps do; else each has its own */
 	uint64_t workers;		/* of the cluster, if that is known */
 	enum results results;
 	bool keep_going, keep_servers;
@@ -67,6 +70,14 @@ struct coord_options {
 	struct coding_rule push, pull;	/* how steps' gradients and values
 					   travel; the lists are borrowed */
 };
+
+/* Return how many streams of the data a step, or a replica of a round, reads:
+   each has as many of its batches. */
+static inline uint64_t
+coord_streams(const struct coord_options *o)
+{
+	return o->mode == MODE_SYNC && !o->in_line ? o->batches : 1;
+}
 
 /* Options are copied; model and source are borrowed. */
 struct coord *coord_new(const struct coord_options *,

@@ -371,20 +371,20 @@ add_block(struct dataset *d, struct pack *to, struct block *b)
 	pack_blob(to, d->block.data, d->block.size);
 }
 
-/* In a round each batch of a replica has a slice of its own, from the same
-   place of another stream. */
+/* Each stream that a replica of a round reads has a slice of its own, from the
+   same place. */
 void
 data_describe(struct coord *c, const struct lease_terms *terms,
 	      uint64_t replica, struct message *m)
 {
-	const uint64_t batches = c->o.mode == MODE_SYNC ? c->o.batches : 1;
+	const uint64_t streams = coord_streams(&c->o);
 	struct dataset *d = c->data;
 	struct slice slice;
 	struct block b;
 
 	pack_reset(&d->blocks);
 	pack_reset(&d->after);
-	for (uint64_t k = replica * batches; k < (replica + 1) * batches; k++) {
+	for (uint64_t k = replica * streams; k < (replica + 1) * streams; k++) {
 		if (!sampler_slice(c->o.sampler, terms->place, k, &slice))
 			break;
 		m->lease.from = slice.from;

@@ -145,7 +145,7 @@ open_round(struct coord *c, const struct lease_room *room)
 	/* The last step of an epoch may have records for fewer replicas. */
 	for (size_t k = 0; c->o.sampler && k < rounds_replicas(s->rounds); k++)
 		if (!sampler_slice(c->o.sampler, terms.place,
-				   k * c->o.batches, &none))
+				   k * coord_streams(&c->o), &none))
 			rounds_skip(s->rounds, k);
 	call_drop(s->terms[s->opened % ROUND_TERMS].call);
 	s->terms[s->opened++ % ROUND_TERMS] = terms;

@@ -548,13 +548,13 @@ coord_settings_model(struct coord_settings *s, struct model_source *source,
 static int
 cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 {
-	const bool sync = s->o.mode == MODE_SYNC;
+	const uint64_t streams = coord_streams(&s->o);
 	const struct sampler_options o = {
 		.seed = s->o.seed, .unit = s->o.pack,
-		.batch = s->o.batch * (sync ? 1 : s->o.batches),
+		.batch = s->o.batch * s->o.batches / streams,
 		.buffer = s->shuffle ? s->shuffle : ORDERED_RECORDS,
 		.shuffle = s->shuffle > 0,
-		.replicas = s->o.replicas * s->o.batches
+		.replicas = s->o.replicas * streams
 	};
 	struct splits splits;
 	struct model_dataset d;
@@ -595,6 +595,7 @@ take_local(struct coord_options *o, const struct model_local *l,
 			    "replica would depend on which worker computes it; "
 			    "say async or ssp:N", l->keeps);
 	o->batches = l->steps;
+	o->in_line = true;
 	return 0;
 }
 

@@ -50,7 +50,7 @@ factor(double squares, float limit, size_t examples)
 	return norm > most ? (float)(most / norm) : 1;
 }
 
-/* Return the optimizer that asks for clipping: the first to see the gradient. */
+/* Return the optimizer that clips the gradient: the first that sees it. */
 static const struct optimizer *
 clipper(const struct gradient *g)
 {

@@ -705,6 +705,16 @@ worker_format(const struct worker *w)
 	return w->leased_data ? &w->format : NULL;
 }
 
+/* Each batch that a replica accumulates has one; local steps share one. */
+static uint64_t
+slice_records(const struct worker *w, const struct lease *l)
+{
+	const bool shared = l->replicas == 0 ||
+		model_local(w->run.model).steps > 0;
+
+	return shared ? l->batch : l->batch / w->run.plan.batches;
+}
+
 bool
 worker_slice(const struct worker *w, size_t k, struct worker_slice *s)
 {
@@ -715,7 +725,7 @@ worker_slice(const struct worker *w, size_t k, struct worker_slice *s)
 	if (!l || !lease_block(l, k, &s->block))
 		return false;
 	s->from = l->from + (step - l->first) * l->batch;
-	s->count = l->replicas > 0 ? l->batch / w->run.plan.batches : l->batch;
+	s->count = slice_records(w, l);
 	return true;
 }
 

@@ -124,9 +124,9 @@ bool worker_put_back(struct worker *, struct batch *);
 /*
  * With data of the coordinator's: the next step wants count records, or as many
  * as there are, of a block (see data/block) from its record number from on, in
- * the block's order.  In a round that goes for each batch of the replica: of
- * k-th the k-th slice, false if there is none.  Frames are good until the next
- * message.
+ * the block's order.  In a round each batch that the replica accumulates has a
+ * slice: of the k-th the k-th, false if there is none.  Local steps share one.
+ * Frames are good until the next message.
  */
 struct worker_slice {
 	struct frame block;

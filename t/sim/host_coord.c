@@ -34,12 +34,12 @@ struct host_coord {
 static struct sampler *
 make_sampler(const struct scenario *s)
 {
-	const bool sync = s->o.mode == MODE_SYNC;
+	const uint64_t streams = coord_streams(&s->o);
 	const struct sampler_options o = {
 		.seed = s->seed, .unit = s->o.pack,
-		.batch = s->o.batch * (sync ? 1 : s->o.batches),
+		.batch = s->o.batch * s->o.batches / streams,
 		.buffer = s->shuffle ? 10 : 20, .shuffle = s->shuffle,
-		.replicas = sync ? s->o.replicas * s->o.batches : 0
+		.replicas = s->o.replicas * streams
 	};
 	struct splits splits = { .files = s->files, .count = s->files };
 	char name[24];

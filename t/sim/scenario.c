@@ -793,7 +793,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	};
 	s->o.batches = s->program || rng_mix(seed ^ 1) % 3 > 0 ? 1 :
 		2 << rng_mix(seed ^ 2) % 2;	/* sums stay exact */
-	s->local = !s->program && rng_mix(seed ^ 12) % 3 == 0;
+	s->local = s->o.in_line = !s->program && rng_mix(seed ^ 12) % 3 == 0;
 	s->lines = s->program && rng_mix(~seed) % 2 == 0;
 	s->o.fold_bytes = 1 + rng_mix(seed ^ 10) % 2 *
 		(rng_mix(seed ^ 11) % 3000);

@@ -123,7 +123,8 @@ struct scenario {
 	uint64_t compute_ms[MAX_WORKERS], load_ms[MAX_SERVERS];
 	uint64_t publish_ms;
 	uint64_t files, file_records;	/* of the coordinator's data */
-	bool local;		/* workers train copies with each batch */
+	bool local;		/* workers train copies with each batch; so
+				   o.in_line is true */
 	bool program;		/* computes the steps: see program.h */
 	uint64_t answer_ms;	/* an answer of it takes up to so long; 0: it
 				   is there before anything else happens */
