@@ -43,6 +43,7 @@ BENCHES += %D%/overlap
 BENCHES += %D%/narrow
 BENCHES += %D%/modules
 BENCHES += %D%/accuracy
+BENCHES += %D%/local
 BENCHES += %D%/widedeep
 BENCHES += %D%/threads
 BENCHES += %D%/lease
