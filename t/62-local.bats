@@ -155,6 +155,22 @@ words() {
 	run -0 ps-ckpt diff --slots whole ckpt
 }
 
+@test "local steps of a click log move what --plan says, to 5 %" {
+	"$SRC/examples/wide-deep/clicks" 11000 1 >train.svm
+	sed 's/^optimizer.*//' "$SRC/examples/wide-deep/model.ps" >model.ps
+	printf '%s\n' 'local adagrad learning_rate=0.05 steps=8' \
+		'optimizer sgd learning_rate=1' >>model.ps
+	run -0 ps-coord --plan -s 2 -m model.ps -B 64 -d train.svm
+	assert_line "a step of 512 examples in 8 batches pulls and pushes at\
+ most 11448 bytes each way, 2862 in all for each batch"
+	printf 'train 20\njoin\n' | ps-local -q -s 2 -w 1 -- -- \
+		ps-coord -m model.ps -B 64 -d train.svm --shuffle \
+		--results=errors |
+		sed 's/.*"pushed":\([0-9]*\),"pulled":\([0-9]*\),.*/\1 \2/' |
+		awk '{ each = 11448 * 20; print
+			exit !($1 > .95 * each && $1 <= each && $1 == $2) }'
+}
+
 # refused [OPTION...] - each model on standard input, with an empty line behind
 # it, is refused: the message is there, and what the model ends in is behind
 # bars.
