@@ -33,9 +33,10 @@ struct coord_options {
 	uint64_t seed, batch, pack, in_flight, min_workers;
 	uint64_t batches;		/* of a step, or of each replica; 0:
 					   1 */
-	bool in_line;			/* MODE_SYNC: those of a replica follow
-					   each other in one stream, as local
-					   steps do; else each has its own */
+	bool in_line;			/* MODE_SYNC: the batches of a replica
+					   follow each other in one stream, as
+					   local steps do; else each batch has
+					   its own */
 	uint64_t workers;		/* of the cluster, if that is known */
 	enum results results;
 	bool keep_going, keep_servers;

@@ -34,7 +34,7 @@ take_slots(struct local *l, struct settings *s, struct fail *f)
 		     "they begin anew with each step", s->where, slots);
 }
 
-/* What is averaged from the batches has an optimizer of its own. */
+/* Moving averages have an optimizer of their own. */
 static int
 assign(struct model *m, const struct local *l, struct names_sorted *names,
        const char *pattern, struct fail *f)
@@ -92,7 +92,7 @@ local_line_define(struct model *m, struct statement *st,
 		settings_done(s, f);
 }
 
-/* The line without a pattern is of all that others leave. */
+/* Give the line without a pattern the variables of no other line. */
 static int
 assign_rest(struct model *m, struct fail *f)
 {
@@ -110,7 +110,7 @@ assign_rest(struct model *m, struct fail *f)
 			       "it", m->local_rest->where);
 }
 
-/* What a server would do to a gradient it would do to a difference. */
+/* Refuse what servers would do to the difference, and the local steps do. */
 static int
 check_optimizer(const struct variable *v, const struct optimizer *o,
 		struct fail *f)
@@ -134,7 +134,7 @@ check_optimizer(const struct variable *v, const struct optimizer *o,
 	return 0;
 }
 
-/* Of a table a worker has the rows of a step, which are others each time. */
+/* A worker has other rows of a table in each step. */
 static int
 check_slots(const struct variable *v, struct fail *f)
 {

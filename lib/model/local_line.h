@@ -7,13 +7,15 @@
 #include "base/fail.h"
 #include "model/graph.h"
 
-/* "local OPTIMIZER steps=K [for=PATTERN]", of variables by their names. */
+/* Take the line "local OPTIMIZER steps=K [for=PATTERN]"; the names are those of
+   all variables. */
 int local_line_define(struct model *, struct statement *,
 		      struct names_sorted *, struct fail *);
 
 /*
- * All lines are there, but no variable has the optimizer that none of them
- * says: does each copy have one that takes what it has come to?
+ * Give the line without a pattern its variables, and check what servers do with
+ * each difference.  All lines were taken; variables without an optimizer line
+ * have no default yet.
  */
 int local_line_check(struct model *, struct fail *);
 

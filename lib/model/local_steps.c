@@ -11,17 +11,17 @@ struct copy {
 	float *at;		/* rows x width values, and behind them as many
 				   of each slot */
 	size_t rows, width, room;
-	uint64_t t;		/* batches that its slots have seen */
-	bool good;		/* they are those of a step that has ended, and
-				   finite */
-	float learning_rate;	/* of the step */
+	uint64_t t;		/* batches that the slots have seen */
+	bool good;		/* the slots are finite, and of a step that
+				   has ended */
+	float learning_rate;	/* of this step */
 };
 
 struct local_steps {
 	const struct variable *variable;
 	size_t variables;
 	struct copy *copy;	/* of each variable */
-	uint64_t *number;	/* of rows that a batch has */
+	uint64_t *number;	/* of the rows of a batch */
 	size_t number_room;
 };
 
@@ -55,7 +55,7 @@ floats(const struct copy *c)
 	return c->rows * c->width;
 }
 
-/* For this many rows; what was there need not be kept if there are others. */
+/* Make room for so many rows.  The contents stay if the number does. */
 static void
 make_room(struct copy *c, size_t rows, size_t slots)
 {
