@@ -165,6 +165,16 @@ pulls_exactly(const struct scenario *s)
 	return true;
 }
 
+/* Each local step changes the weights of the next one by its share of a step:
+   of these, what the batches of a step are computed with on average. */
+static double
+own_steps(const struct scenario *s)
+{
+	const double batches = (double)s->o.batches;
+
+	return s->local ? (batches - 1) / (2 * batches) : 0;
+}
+
 /*
  * In rounds a step is computed with the values of all before it: the loss is
  * what their weights leave of the label.
@@ -178,7 +188,7 @@ meets_all(const struct accounts *a, uint64_t step, const char *line)
 	    a->many || !pulls_exactly(a->s) || !at)
 		return true;
 	return LABEL - strtod(at + strlen("\"loss\":"), NULL) ==
-		LOSS_OF_A_STEP * (double)step;
+		LOSS_OF_A_STEP * ((double)step + own_steps(a->s));
 }
 
 /* In rounds of each replica that had something to do, else of the step. */
