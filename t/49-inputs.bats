@@ -372,6 +372,90 @@ feeds=(--step='/usr/bin/python3 sets.py' --input=unlabelled:u.svm
 there is none, or each has a from="
 }
 
+@test "the coordinator's may be any, each in epochs of its own" {
+	sets
+	# 12 examples, 10 without a label, 9 negative ones, three at a time.
+	own=(--step='/usr/bin/python3 sets.py')
+	coord=(ps-coord -m sets.ps -B 2 -d x.svm --input=unlabelled:u.svm
+		--input=unlabelled:more.svm --input=negative.items:n.csv
+		-B negative.items:3)
+	printf '%s\n' '{"step":"rest","steps":2}' \
+		'{"op":"epoch","step":"both","data":"unlabelled"}' \
+		'{"op":"epoch","step":"rank"}' \
+		'{"op":"epoch","step":"both"}' >requests
+	run -0 --separate-stderr ps-local -q -- "${own[@]}" -- \
+		"${coord[@]}" requests
+	# The first two of each line: a step has records of one epoch alone.
+	assert_equal "$(given | sed 's/, "y".*//')" \
+'["rest", {"u": [101, 102]}]
+["rest", {"u": [103, 104]}]
+["both", {"x": [1, 2], "u": [105, 106]
+["both", {"x": [3, 4], "u": [107, 201]
+["both", {"x": [5, 6], "u": [202, 203]
+["rank", {"x": [7, 8], "n": [51, 52, 53]}]
+["rank", {"x": [9, 10], "n": [54, 55, 56]}]
+["rank", {"x": [11, 12], "n": [57, 58, 59]}]
+["both", {"x": [1, 2], "u": [101, 102]
+["both", {"x": [3, 4], "u": [103, 104]
+["both", {"x": [5, 6], "u": [105, 106]
+["both", {"x": [7, 8], "u": [107, 201]
+["both", {"x": [9, 10], "u": [202, 203]
+["both", {"x": [11, 12], "u": [101, 102]'
+	assert_line --regexp '"epoch":0,"data":"unlabelled","step":5,'\
+'"steps":5,.*"records":10}'
+	assert_line --regexp '"epoch":0,"step":8,"steps":6,.*"records":12}'
+	assert_line --regexp '"epoch":1,"step":14,"steps":6,.*"records":12}'
+	# In rounds: the fifth batch without a label is alone in its round.
+	echo '{"op":"epoch","step":"both"}' >requests
+	run -0 --separate-stderr ps-local -q -w 2 -- "${own[@]}" -- \
+		"${coord[@]}" --mode=sync --replicas=2 requests
+	assert_line --regexp '"epoch":0,"step":4,"steps":4,"examples":12,'
+	assert_equal "$(given | sed -n 3p)" \
+'[["both", {"x": [5, 6], "u": [202, 203], "y": [5, 6]}],null]'
+	# Some of them are the workers'.
+	run -0 --separate-stderr ps-local -q -- "${own[@]}" --repeat \
+		x.svm -- ps-coord -m sets.ps -B 2 \
+		--input=unlabelled:u.svm requests
+	assert_line --regexp '"data":"unlabelled","step":4,"steps":4,'
+}
+
+@test "an epoch ends with a data set that is to end it" {
+	sets
+	echo '{"op":"epoch","step":"both","epochs":2}' >requests
+	run -0 --separate-stderr ps-local -q -- \
+		--step='/usr/bin/python3 sets.py' -- ps-coord -m sets.ps \
+		-B 2 -d x.svm --input=unlabelled:u.svm \
+		--end-with=unlabelled requests
+	assert_line --regexp '"epoch":0,"step":4,"steps":4,"examples":8,.*'\
+'"records":12,"left":4}'
+	assert_line --regexp \
+		'"epoch":0,"step":6,"steps":2,"examples":4,.*"records":12}'
+}
+
+@test "data sets of ps-coord that make no sense are refused" {
+	sets
+	echo '{"step":"both"}' >requests
+	run -64 ps-local -- "${feeds[@]}" -- ps-coord -m sets.ps -d x.svm \
+		--input=x.svm requests
+	assert_line --partial "--input: 'x.svm' is not NAME:..."
+	run -64 ps-local -- "${feeds[@]}" -- ps-coord -m sets.ps -d x.svm \
+		-B unlabelled:3 requests
+	assert_line --partial 'there is no --input=unlabelled:FILE'
+	run -78 ps-local -- "${feeds[@]}" -- ps-coord -m sets.ps -d x.svm \
+		--input=u:u.svm requests
+	assert_line --partial '--input=u: no input of the model is read from '\
+'it (from=u)'
+	run ps-local -- "${feeds[@]}" -- ps-coord -m sets.ps -d x.svm \
+		--input=unlabelled:u.svm requests
+	assert_line --partial 'ps-work has inputs, and ps-coord data for all '\
+'workers (-d): name them in one place'
+	echo '{"op":"epoch","data":"unlabelled","step":"fit"}' >requests
+	run -65 ps-local -- --step='/usr/bin/python3 sets.py' -- \
+		ps-coord -m sets.ps -d x.svm --input=unlabelled:u.svm requests
+	assert_line --partial 'data=unlabelled: the step line takes no input '\
+'of a data set of ps-coord of this name'
+}
+
 # work STATUS WORDS OPTION... - a step of a worker with these inputs fails.
 work() {
 	run "-$1" --separate-stderr ps-local -- \

@@ -331,6 +331,88 @@ epochs() {
 	assert_not_exists "$dir/journal"
 }
 
+# pairing - two data sets of other lengths; a program, by which each record of
+# both adds 1 to a number of its own when it is visited.
+pairing() {
+	workers=()
+	cat >pairs.ps <<-'END'
+		input  record id rows=4096
+		label  far float
+		input  item   id rows=1000 from=second
+		count = embedding record dim=1 embeddings_initializer=zeros
+		twice = embedding item dim=1 embeddings_initializer=zeros
+		step   pair count far twice
+		step   first count far
+		optimizer sgd learning_rate=8
+	END
+	cat >pairs.py <<-'END'
+		import array, json, math, sys
+		into, out = sys.stdin.buffer, sys.stdout.buffer
+		for line in iter(into.readline, b""):
+		    r = json.loads(line)
+		    for a in r["sent"]:
+		        into.read(4 * math.prod(a["shape"]))
+		    out.write(json.dumps({"loss": 0.5}).encode() + b"\n")
+		    for a in r["wanted"]:
+		        out.write(array.array("f", [-1.0] *
+		                              math.prod(a["shape"])))
+		    out.flush()
+	END
+	(echo record,far; seq 0 2999 | sed 's/$/,1e6/') >part-0.csv
+	(echo record,far; seq 3000 4095 | sed 's/$/,1e6/') >part-1.csv
+	(echo item; seq 0 999) >items.csv
+}
+
+# visited LAYER - how often each number of visits occurs.
+visited() {
+	ps-ckpt cat "$dir" "$1/embeddings" |
+		tail -c $((4 * $2)) | od -An -v -t f4 -w4 | sort | uniq -c |
+		tr -s ' '
+}
+
+@test "and of each of two data sets, whose epochs have other lengths" {
+	local at
+	pairing
+	serve 0
+	serve 1
+	visitor --step='/usr/bin/python3 pairs.py'
+	visitor --step='/usr/bin/python3 pairs.py'
+	printf '%s\n' '{"steps":30,"step":"first"}' '{"op":"epoch"}' \
+		'{"op":"epoch","step":"pair","data":"second"}' join >requests
+	for at in 20 90 250 400 530; do
+		coord -o results -m pairs.ps -B 8 -B second:3 --shuffle=96 \
+			-d 'part-*' --input=second:items.csv --split=9k \
+			--pack=3 --every=$((at % 200 + 60)) requests
+		lines "$at"
+		dies "$coord"
+		visitor --step='/usr/bin/python3 pairs.py'
+		[ "$at" != 250 ] || kill -KILL "${workers[0]}"
+		[ "$at" != 400 ] || {
+			dies "$server1"
+			serve 1
+		}
+	done
+	coord -o results -m pairs.ps -B 8 -B second:3 --shuffle=96 \
+		-d 'part-*' --input=second:items.csv --split=9k --pack=3 \
+		requests
+	wait "$coord"
+	# 30 + 482 steps, 482 of which took 3 of the second data set: one of
+	# its epochs and 148 steps of the next, which are 444 records; then
+	# the 186 that were left of that.
+	run -0 visited count 4096
+	assert_output " 2608 1
+ 1488 2"
+	run -0 visited twice 1000
+	assert_output " 1000 2"
+	run -0 sed -nE '/"op":"epoch"/{s/"loss.*"records"//; s/.*"ep/"ep/p}' \
+		results
+	assert_line --index 0 \
+		'"epoch":0,"step":512,"steps":512,"examples":4096,:4096}'
+	assert_line --index 1 '"epoch":1,"data":"second","step":698,'\
+'"steps":334,"examples":2672,:1000}'
+	assert_not_exists "$dir/journal"
+}
+
 # journal_is_short - while a checkpoint is made it grows, however long that
 # takes; then it is short again.
 journal_is_short() {

@@ -122,7 +122,7 @@ coord_begin_queue(struct coord *c, uint64_t first)
 	c->queue = queue_new(first);
 	if (c->o.mode == MODE_SSP)
 		queue_bound(c->queue, c->o.ahead);
-	queue_follow(c->queue, c->o.sampler);
+	queue_follow(c->queue, c->o.samplers);
 	/* Until it is known what the servers have. */
 	queue_pass_background(c->queue, true);
 }
@@ -181,7 +181,8 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	free(place);
 	plan_write_model(&c->model_frame, source);
 	plan_write(&c->plan_frame, &c->plan);
-	block_write_format(&c->format_frame, &o->format);
+	block_write_format(&c->format_frame, &o->format,
+			   o->samplers ? samplers_datasets(o->samplers) : 0);
 	coord_begin_queue(c, *o->restore ? o->restored.step : 0);
 	watermarks_init(c);
 	cut_init(c, o->restore, *o->restore ? o->restored.step : WIRE_NONE,

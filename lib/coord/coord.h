@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "coord/journal.h"
-#include "coord/sampler.h"
+#include "coord/samplers.h"
 #include "store/checkpoint.h"
 #include "wire/outbox.h"
 #include "wire/plan.h"
@@ -56,9 +56,9 @@ struct coord_options {
 					   usual */
 	char restore[CHECKPOINT_NAME];	/* ""; or the checkpoint to load */
 	struct checkpoint_info restored;	/* what it says, borrowed */
-	struct sampler *sampler;	/* borrowed; NULL: workers read inputs
+	struct samplers *samplers;	/* borrowed; NULL: workers read inputs
 					   of their own */
-	struct record_range_format format;	/* of its inputs, borrowed */
+	struct record_range_format format;	/* of their inputs, borrowed */
 	const struct journal *journal;	/* NULL: none; borrowed */
 	uint64_t life;			/* random */
 	unsigned char run[PLAN_RUN];	/* random; or that of the checkpoint */

@@ -31,7 +31,7 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 
 	if (!rerun_lease(c, w, &terms, &server) &&
 	    (!room->fresh ||
-	     (c->o.sampler ? data_lease(c, w, room->limit, room->any, &terms) :
+	     (c->o.samplers ? data_lease(c, w, room->limit, room->any, &terms) :
 	      queue_lease(c->queue, w, c->o.pack, room->limit,
 			  &terms)) == 0))
 		return false;

@@ -250,7 +250,7 @@ decide(struct coord *c)
 	const uint64_t low = queue_watermark(c->queue);
 
 	c->cancel->state = CANCEL_VOID;
-	if (!c->scheduler->rounds(c) && c->o.sampler)
+	if (!c->scheduler->rounds(c) && c->o.samplers)
 		queue_unlease(c->queue);
 	keep(c, low, queue_next(c->queue) - low, 0);
 }
@@ -341,7 +341,7 @@ give_number(struct coord *c)
 	r = queue_barrier(c->queue);
 	if (r && r->op == REQUEST_EPOCH && data_ready(c) &&
 	    !queue_begun(c->queue, &left))
-		data_begin_epoch(c, c->now_ms);
+		data_begin_epoch(c, r, c->now_ms);
 	return queue_replay_next(c->queue, &l);
 }
 

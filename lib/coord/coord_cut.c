@@ -49,8 +49,8 @@ struct cut_plans {
 	uint64_t step;			/* it is of those below */
 	struct member *who;		/* it is for; NULL: a checkpoint */
 	bool reached;		/* all steps below it have a number: then, */
-	struct pack place;		/* the sampler stood here; and of */
-	struct sampler_reads visits;	/* these steps, those that */
+	struct pack place;		/* the samplers stood here; and of */
+	struct samplers_reads visits;	/* these steps, those that */
 	uint64_t examples;			/* are done */
 	bool spoiled;		/* what they were to read others will */
 	bool wanted;		/* by a request */
@@ -369,7 +369,7 @@ cut_save_due(const struct coord *c)
 void
 cut_spoil(struct coord *c)
 {
-	c->cut->spoiled = c->o.sampler && c->cut->reached;
+	c->cut->spoiled = c->o.samplers && c->cut->reached;
 }
 
 void
@@ -610,14 +610,12 @@ cut_whole(const struct coord *c)
 }
 
 void
-cut_count(struct coord *c, const struct step *step, const struct result *r)
+cut_count(struct coord *c, const struct result *r)
 {
 	if (!c->cut->reached || c->cut->who || r->step >= c->cut->step)
 		return;
 	c->cut->examples += r->examples;
-	if (c->o.sampler)
-		sampler_reads_add(c->o.sampler, &c->cut->visits, step->place,
-				  r->examples);
+	data_add_read(c, r, &c->cut->visits);
 }
 
 bool

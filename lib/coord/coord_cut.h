@@ -33,7 +33,7 @@ bool cut_possible(const struct coord *);
 /* The cut has all of its steps: it can be saved when that is noted. */
 bool cut_whole(const struct coord *);
 /* A step is done: perhaps one of the cut. */
-void cut_count(struct coord *, const struct step *, const struct result *);
+void cut_count(struct coord *, const struct result *);
 /* The servers have saved it (NULL: long since): it is to be published. */
 void cut_saved(struct coord *, const struct ask *, uint64_t now_ms);
 /* It is on disk, or not. */

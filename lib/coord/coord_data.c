@@ -1,6 +1,6 @@
 /*
- * The coordinator's sampler: its splits are counted, its blocks leased, its
- * epochs closed.
+ * The coordinator's samplers: their splits are counted, their blocks leased,
+ * their epochs closed.
  */
 #include "coord/coord_data.h"
 
@@ -17,10 +17,18 @@
 
 /* What a worker is at. */
 struct reader {
-	uint64_t stream;	/* of the sampler; WIRE_NONE: it has none */
-	bool counting;		/* a split of the sampler: */
-	size_t split;
+	uint64_t stream;	/* of the samplers; WIRE_NONE: it has none */
+	bool counting;		/* a split */
+	size_t sampler, split;	/* of this one */
 	uint64_t request;
+};
+
+/* An epoch of a data set: the newest, and the totals of its steps, if some were
+   done. */
+struct epoch {
+	uint64_t number;
+	struct totals totals;
+	bool open;
 };
 
 struct dataset {
@@ -29,10 +37,8 @@ struct dataset {
 	uint64_t requests;		/* to count a split */
 	struct deaths deaths;		/* of each that is counted */
 	struct pack block, blocks, after;	/* of a lease */
-	uint64_t epoch;			/* the newest, and */
-	struct totals totals;		/* of its steps, if */
-	bool open;			/* some were done */
-	uint64_t kept;		/* epochs that have begun, in the journal */
+	struct epoch epoch[SAMPLERS];	/* of each sampler, and: */
+	uint64_t kept[SAMPLERS];	/* epochs begun, in the journal */
 };
 
 #define AHEAD	8	/* leases of a stream, of which none has ended */
@@ -41,6 +47,8 @@ void
 data_init(struct coord *c)
 {
 	c->data = mem_alloc(1, sizeof(*c->data));
+	for (size_t i = 0; i < SAMPLERS; i++)
+		totals_reset(&c->data->epoch[i].totals, c->now_ms);
 }
 
 void
@@ -51,7 +59,8 @@ data_release(struct coord *c)
 	pack_release(&c->data->block);
 	pack_release(&c->data->blocks);
 	pack_release(&c->data->after);
-	totals_release(&c->data->totals);
+	for (size_t i = 0; i < SAMPLERS; i++)
+		totals_release(&c->data->epoch[i].totals);
 	free(c->data);
 }
 
@@ -73,17 +82,56 @@ data_join(struct coord *c, const struct member *w)
 bool
 data_ready(const struct coord *c)
 {
-	return !c->o.sampler || sampler_ready(c->o.sampler);
+	return !c->o.samplers || samplers_ready(c->o.samplers);
 }
 
-/* Are its steps of our data, which are those of the data set without a name? */
-static bool
-reads_ours(const struct coord *c, const struct request *r)
+static size_t
+count_samplers(const struct coord *c)
 {
-	size_t line;
+	return c->o.samplers ? samplers_count(c->o.samplers) : 0;
+}
 
-	return !model_find_step(c->model, r->call ? r->call->step : NULL,
-				&line) || (model_reads(c->model, line) & 1);
+static struct sampler *
+sampler(const struct coord *c, size_t i)
+{
+	return samplers_get(c->o.samplers, i);
+}
+
+/* The step line that it is for; NULL: it does not say. */
+static const char *
+line_of(const struct request *r)
+{
+	return r->call ? r->call->step : NULL;
+}
+
+/* By which data set is an epoch counted? */
+static size_t
+counted_by(const struct coord *c, const struct request *r)
+{
+	return r->data ? samplers_find(c->o.samplers, r->data) :
+		samplers_first(c->o.samplers, line_of(r));
+}
+
+/* Steps of data of ours. */
+static int
+can_read(const struct coord *c, const struct request *r, struct fail *f)
+{
+	const uint64_t taken = samplers_taken(c->o.samplers, line_of(r));
+	const size_t by = counted_by(c, r);
+
+	if (taken == 0)
+		return fail(f, FAIL_DATA, "the step line takes no input of "
+			    "the data of ps-coord (-d), of which all steps "
+			    "are");
+	if (r->data && (by == SAMPLER_NONE || !(taken >> by & 1)))
+		return fail(f, FAIL_DATA, "data=%.64s: the step line takes no "
+			    "input of a data set of ps-coord of this name",
+			    r->data);
+	if (r->op == REQUEST_TRAIN && r->batch > 0)
+		return fail(f, FAIL_DATA, "batch=%llu: with data of ps-coord "
+			    "(-d) all steps are of one size, --batch",
+			    (unsigned long long)r->batch);
+	return 0;
 }
 
 int
@@ -96,34 +144,44 @@ data_can(const struct coord *c, const struct request *r, struct fail *f)
 		return fail(f, FAIL_DATA, "eval: no step line of the model "
 			    "takes inputs of one data set: there is nothing to "
 			    "score");
-	if ((r->op == REQUEST_TRAIN || r->op == REQUEST_EPOCH) &&
-	    c->o.sampler && !reads_ours(c, r))
-		return fail(f, FAIL_DATA, "the step line takes no input of "
-			    "the data of ps-coord (-d), of which all steps "
-			    "are");
-	if (r->op == REQUEST_EPOCH && !c->o.sampler)
+	if (r->op == REQUEST_EPOCH && !c->o.samplers)
 		return fail(f, FAIL_DATA, "epoch: workers read inputs of "
 			    "their own and know no common pass; say train N, "
 			    "or give ps-coord the data (-d)");
-	if (r->op == REQUEST_TRAIN && c->o.sampler && r->batch > 0)
-		return fail(f, FAIL_DATA, "batch=%llu: with data of ps-coord "
-			    "(-d) all steps are of one size, --batch",
-			    (unsigned long long)r->batch);
-	return 0;
+	return c->o.samplers &&
+		(r->op == REQUEST_TRAIN || r->op == REQUEST_EPOCH) ?
+		can_read(c, r, f) : 0;
+}
+
+bool
+data_write_scored(const struct coord *c, struct pack *files)
+{
+	size_t line, dataset;
+
+	model_scored(c->model, &line, &dataset);
+	for (size_t i = 0; i < count_samplers(c); i++)
+		if (samplers_dataset(c->o.samplers, i) == dataset) {
+			sampler_write_files(sampler(c, i), files);
+			return true;
+		}
+	return false;
 }
 
 /* ---- counting ---- */
 
 static void
-ask(struct coord *c, struct member *w, size_t split)
+ask(struct coord *c, struct member *w, size_t i, size_t split)
 {
 	struct message m = { .kind = MESSAGE_INDEX };
-	const struct record_range span = sampler_range(c->o.sampler, split);
+	const struct record_range span = sampler_range(sampler(c, i), split);
+	struct reader *r = reader(c, w);
 
-	reader(c, w)->counting = true;
-	reader(c, w)->split = split;
-	reader(c, w)->request = m.request = ++c->data->requests;
+	r->counting = true;
+	r->sampler = i;
+	r->split = split;
+	r->request = m.request = ++c->data->requests;
 	m.index.term = c->plan.term;
+	m.index.dataset = samplers_dataset(c->o.samplers, i);
 	pack_reset(&c->data->block);
 	block_write_span(&c->data->block, &span);
 	m.frames = 1;
@@ -132,68 +190,82 @@ ask(struct coord *c, struct member *w, size_t split)
 	outbox_send(c->outbox, w->peer, &m);
 }
 
+/* To a worker that is free; false: none is left. */
+static bool
+give_split(struct coord *c, struct member *w)
+{
+	for (size_t i = 0; i < count_samplers(c); i++) {
+		const size_t split = sampler_count_next(sampler(c, i));
+
+		if (split == SAMPLER_NONE)
+			continue;
+		ask(c, w, i, split);
+		return true;
+	}
+	return false;
+}
+
 void
 data_count(struct coord *c)
 {
-	for (struct member *w = c->member; w; w = w->next) {
-		size_t split;
-
-		if (w->role != ROLE_WORKER || !w->ready ||
-		    !worker_answers(w) || reader(c, w)->counting)
-			continue;
-		split = sampler_count_next(c->o.sampler);
-		if (split == SAMPLER_NONE)
+	for (struct member *w = c->member; w; w = w->next)
+		if (w->role == ROLE_WORKER && w->ready &&
+		    worker_answers(w) && !reader(c, w)->counting &&
+		    !give_split(c, w))
 			return;
-		ask(c, w, split);
-	}
 }
 
 void
 data_take_back(struct coord *c, struct member *w)
 {
-	if (reader(c, w)->counting)
-		sampler_count_again(c->o.sampler, reader(c, w)->split);
+	const struct reader *r = reader(c, w);
+
+	if (r->counting)
+		sampler_count_again(sampler(c, r->sampler), r->split);
 	reader(c, w)->counting = false;
 	reader(c, w)->stream = WIRE_NONE;
 }
 
 /* The file is to be counted as one: what is known of its parts is void. */
 static void
-count_whole(struct coord *c, size_t split)
+count_whole(struct coord *c, size_t i, size_t split)
 {
-	const size_t file = sampler_file(c->o.sampler, split);
+	const size_t file = sampler_file(sampler(c, i), split);
 
-	for (struct member *w = c->member; w; w = w->next)
-		if (reader(c, w)->counting &&
-		    sampler_file(c->o.sampler, reader(c, w)->split) == file)
-			reader(c, w)->counting = false;
-	sampler_whole(c->o.sampler, split);
+	for (struct member *w = c->member; w; w = w->next) {
+		struct reader *r = reader(c, w);
+
+		if (r->counting && r->sampler == i &&
+		    sampler_file(sampler(c, i), r->split) == file)
+			r->counting = false;
+	}
+	sampler_whole(sampler(c, i), split);
 }
 
 void
 data_note(const struct coord *c, struct pack *place,
-	  struct sampler_reads *visits)
+	  struct samplers_reads *visits)
 {
 	pack_reset(place);
-	if (!c->o.sampler || !sampler_ready(c->o.sampler))
+	if (!c->o.samplers || !samplers_ready(c->o.samplers))
 		return;
-	sampler_write_position(c->o.sampler, place, false);
-	*visits = sampler_reads(c->o.sampler);
+	samplers_write_position(c->o.samplers, place, false);
+	*visits = samplers_reads(c->o.samplers);
 }
 
 char *
 data_position(const struct coord *c, const struct pack *place,
-	      const struct sampler_reads *visits)
+	      const struct samplers_reads *visits)
 {
 	struct text text = { 0 };
 	struct pack p = { 0 };
 
-	if (!c->o.sampler)
+	if (!c->o.samplers)
 		return NULL;
 	if (place->size == 0)	/* where the run began */
 		return c->o.restored.sampler ? mem_text(c->o.restored.sampler) :
 			NULL;
-	sampler_copy_position(place, visits, &p);
+	samplers_copy_position(place, visits, &p);
 	for (size_t i = 0; i < p.size; i++)
 		text_add(&text, "%02x", p.data[i]);
 	pack_release(&p);
@@ -201,7 +273,7 @@ data_position(const struct coord *c, const struct pack *place,
 }
 
 static int
-read_position(struct sampler *l, const char *text, struct fail *f)
+read_position(struct samplers *s, const char *text, struct fail *f)
 {
 	const size_t size = text ? strlen(text) / 2 : 0;
 	unsigned char *bytes;
@@ -219,7 +291,7 @@ read_position(struct sampler *l, const char *text, struct fail *f)
 		bytes[i] = (unsigned char)byte;
 	}
 	if (r == 0)
-		r = sampler_read_position(l, bytes, size, f);
+		r = samplers_read_position(s, bytes, size, f);
 	free(bytes);
 	return r;
 }
@@ -230,9 +302,9 @@ restore(struct coord *c)
 {
 	struct fail why;
 
-	if (!c->o.sampler || !*c->o.restore || c->o.restored.step == 0)
+	if (!c->o.samplers || !*c->o.restore || c->o.restored.step == 0)
 		return;
-	if (read_position(c->o.sampler, c->o.restored.sampler, &why) < 0)
+	if (read_position(c->o.samplers, c->o.restored.sampler, &why) < 0)
 		report_warning(c, "the data begin with epoch 0, not where %s "
 			       "was: %s", c->o.restore, why.text);
 }
@@ -268,14 +340,15 @@ data_counted(struct coord *c, struct member *w, const struct message *m,
 	}
 	reader(c, w)->counting = false;
 	if (m->indexed.records == WIRE_NONE)
-		count_whole(c, reader(c, w)->split);
+		count_whole(c, reader(c, w)->sampler, reader(c, w)->split);
 	else
-		got = sampler_counted(c->o.sampler, reader(c, w)->split,
+		got = sampler_counted(sampler(c, reader(c, w)->sampler),
+				      reader(c, w)->split,
 				      m->indexed.records, place, count, &why);
 	free(place);
 	if (got < 0)
 		no_data(c, &why, NULL);
-	else if (sampler_ready(c->o.sampler)) {
+	else if (data_ready(c)) {
 		restore(c);
 		data_write_counts(c, true);
 	}
@@ -302,7 +375,8 @@ data_died(struct coord *c, const struct member *w)
 	const struct reader *r = reader(c, w);
 	struct fail why;
 
-	if (!r->counting || !deaths_add(&c->data->deaths, r->split))
+	if (!r->counting || !deaths_add(&c->data->deaths,
+					r->split * SAMPLERS + r->sampler))
 		return;
 	reader(c, w)->counting = false;
 	fail(&why, FAIL_DATA, "%d workers died under it", QUEUE_DEATHS);
@@ -328,10 +402,10 @@ free_stream(const struct coord *c, uint64_t streams)
 }
 
 size_t
-data_run(const struct coord *c, uint64_t place)
+data_run(const struct coord *c, const struct places *places)
 {
-	const uint64_t run = c->o.sampler ? sampler_run(c->o.sampler, place) :
-		c->o.pack;
+	const uint64_t run = c->o.samplers ?
+		samplers_run(c->o.samplers, places) : c->o.pack;
 
 	return run < c->o.pack ? (size_t)run : c->o.pack;
 }
@@ -340,14 +414,12 @@ size_t
 data_lease(struct coord *c, struct member *w, uint64_t limit, bool any,
 	   struct lease_terms *terms)
 {
-	const uint64_t now = sampler_now(c->o.sampler) *
-		sampler_steps(c->o.sampler);
 	const uint64_t workers = workers_ready(c);
 	struct lease_choice choice = {
 		.streams = workers,
 		.ahead = workers * c->o.pack * (c->o.in_flight + AHEAD)
 	};
-	uint64_t streams = sampler_streams(c->o.sampler, now);
+	uint64_t streams = samplers_streams(c->o.samplers);
 
 	if (streams < workers)	/* an epoch that begins may have more */
 		streams = workers;
@@ -371,28 +443,44 @@ add_block(struct dataset *d, struct pack *to, struct block *b)
 	pack_blob(to, d->block.data, d->block.size);
 }
 
-/* Each stream that a replica of a round reads has a slice of its own, from the
-   same place. */
+/* A batch of one of the data sets, and the block behind its own. */
+static void
+add_slice(struct coord *c, size_t i, uint64_t place)
+{
+	const uint64_t dataset = samplers_dataset(c->o.samplers, i);
+	struct dataset *d = c->data;
+	struct slice slice;
+	struct block b;
+
+	sampler_slice(sampler(c, i), place, &slice);
+	sampler_block(sampler(c, i), &slice, &b);
+	pack_uint(&d->blocks, dataset);
+	pack_uint(&d->blocks, slice.from);
+	pack_uint(&d->blocks, sampler_batch(sampler(c, i)));
+	add_block(d, &d->blocks, &b);
+	if (!sampler_block_after(sampler(c, i), &slice, &b))
+		return;
+	pack_uint(&d->after, dataset);
+	add_block(d, &d->after, &b);
+}
+
+/* Each stream that a replica of a round reads has a slice of its own, of each
+   data set. */
 void
 data_describe(struct coord *c, const struct lease_terms *terms,
 	      uint64_t replica, struct message *m)
 {
 	const uint64_t streams = coord_streams(&c->o);
+	const struct places *p = &terms->places;
 	struct dataset *d = c->data;
-	struct slice slice;
-	struct block b;
 
 	pack_reset(&d->blocks);
 	pack_reset(&d->after);
-	for (uint64_t k = replica * streams; k < (replica + 1) * streams; k++) {
-		if (!sampler_slice(c->o.sampler, terms->place, k, &slice))
-			break;
-		m->lease.from = slice.from;
-		sampler_block(c->o.sampler, &slice, &b);
-		add_block(d, &d->blocks, &b);
-		if (sampler_block_after(c->o.sampler, &slice, &b))
-			add_block(d, &d->after, &b);
-	}
+	for (size_t i = 0; i < count_samplers(c); i++)
+		for (uint64_t k = replica * streams;
+		     k < (replica + 1) * streams && k < p->batches &&
+		     p->first[i] != PLACES_NONE; k++)
+			add_slice(c, i, p->first[i] + k);
 	m->frame[m->frames++] = (struct frame){ d->blocks.data,
 						d->blocks.size, NULL };
 	if (d->after.size > 0)
@@ -403,50 +491,96 @@ data_describe(struct coord *c, const struct lease_terms *terms,
 /* ---- epochs ---- */
 
 static void
-open_epoch(struct coord *c, uint64_t epoch, uint64_t now)
+open_epoch(struct epoch *e, uint64_t number, uint64_t now)
 {
-	totals_reset(&c->data->totals, now);
-	c->data->epoch = epoch;
-	c->data->open = true;
+	totals_reset(&e->totals, now);
+	e->number = number;
+	e->open = true;
+}
+
+uint64_t
+data_epoch_of(const struct coord *c, uint64_t step)
+{
+	const struct request *r = queue_request(c->queue, step);
+	const struct places p = queue_places(c->queue, step);
+	size_t first;
+
+	if (!c->o.samplers || !r)
+		return WIRE_NONE;
+	first = samplers_first(c->o.samplers, line_of(r));
+	return sampler_epoch(sampler(c, first), p.first[first]);
+}
+
+void
+data_add_read(struct coord *c, const struct result *r,
+	      struct samplers_reads *v)
+{
+	const struct places p = queue_places(c->queue, r->step);
+	const struct request *asked = queue_request(c->queue, r->step);
+
+	if (c->o.samplers)
+		samplers_add_read(c->o.samplers, v, &p, line_of(asked),
+				  r->examples);
 }
 
 /* Totals are kept of the newest epoch that has begun: it closes last. */
 void
-data_done(struct coord *c, const struct step *step, const struct result *r,
-	  const float *scores, const unsigned char *positive, uint64_t now)
+data_done(struct coord *c, const struct result *r, const float *scores,
+	  const unsigned char *positive, uint64_t now)
 {
-	uint64_t epoch;
+	const struct places p = queue_places(c->queue, r->step);
 
-	if (!c->o.sampler)
-		return;
-	epoch = sampler_epoch(c->o.sampler, step->place);
-	sampler_add_read(c->o.sampler, step->place, r->examples);
-	if (epoch > c->data->epoch || !c->data->open)
-		open_epoch(c, epoch, now);
-	if (epoch == c->data->epoch)
-		totals_add(&c->data->totals, c, r, scores, positive);
+	data_add_read(c, r, NULL);
+	for (size_t i = 0; i < count_samplers(c); i++) {
+		struct epoch *e = &c->data->epoch[i];
+		uint64_t number;
+
+		if (p.first[i] == PLACES_NONE)
+			continue;
+		number = sampler_epoch(sampler(c, i), p.first[i]);
+		if (number > e->number || !e->open)
+			open_epoch(e, number, now);
+		if (number == e->number)
+			totals_add(&e->totals, c, r, scores, positive);
+	}
+}
+
+/* Has an epoch begun of which the journal does not know? */
+static bool
+have_begun(const struct coord *c)
+{
+	for (size_t i = 0; i < count_samplers(c); i++)
+		if (sampler_begun(sampler(c, i)) != c->data->kept[i])
+			return true;
+	return false;
+}
+
+/* Is the step of one of those? */
+static bool
+is_unknown(const struct coord *c, uint64_t step)
+{
+	const struct places p = queue_places(c->queue, step);
+
+	for (size_t i = 0; i < count_samplers(c); i++)
+		if (p.first[i] != PLACES_NONE &&
+		    sampler_epoch(sampler(c, i), p.first[i]) >=
+		    c->data->kept[i])
+			return true;
+	return false;
 }
 
 bool
 data_knows_epochs(struct coord *c, uint64_t first)
 {
 	const uint64_t high = fleet_high_watermark(c->fleet);
-	struct lease_terms l;
-	uint64_t epoch;
 	struct fail why;
 
-	if (!c->resumed || journal_replays(c) || !c->o.sampler ||
-	    first >= high || sampler_begun(c->o.sampler) == c->data->kept)
+	if (!c->resumed || journal_replays(c) || first >= high ||
+	    !have_begun(c))
 		return true;
-	/* Those that begin now are the last ones that have steps. */
-	queue_asked(c->queue, queue_next(c->queue) - 1, &l);
-	epoch = l.place / sampler_steps(c->o.sampler) + 1 -
-		(sampler_begun(c->o.sampler) - c->data->kept);
-	for (; first < high && first < queue_next(c->queue); first++) {
-		queue_asked(c->queue, first, &l);
-		if (l.place / sampler_steps(c->o.sampler) >= epoch)
-			break;
-	}
+	while (first < high && first < queue_next(c->queue) &&
+	       !is_unknown(c, first))
+		first++;
 	if (first >= high || first >= queue_next(c->queue))
 		return true;
 	fail(&why, FAIL_DATA, "a server has step %llu, of an epoch of which "
@@ -460,32 +594,37 @@ data_knows_epochs(struct coord *c, uint64_t first)
 
 /* It may go on with one of which steps have been done. */
 void
-data_begin_epoch(struct coord *c, uint64_t now)
+data_begin_epoch(struct coord *c, const struct request *r, uint64_t now)
 {
-	const uint64_t epoch = sampler_now(c->o.sampler);
+	const size_t by = counted_by(c, r);
+	struct epoch *e = &c->data->epoch[by];
+	const uint64_t number = sampler_now(sampler(c, by));
 
-	if (epoch != c->data->epoch || !c->data->open)
-		open_epoch(c, epoch, now);
-	queue_begin(c->queue, sampler_left(c->o.sampler));
+	if (number != e->number || !e->open)
+		open_epoch(e, number, now);
+	queue_begin(c->queue,
+		    samplers_left(c->o.samplers, line_of(r), by));
 	journal_begun(c);
 }
 
 int
 data_epoch(struct coord *c, const struct request *r, uint64_t now)
 {
+	const size_t by = counted_by(c, r);
+	struct epoch *e = &c->data->epoch[by];
 	uint64_t left;
 
 	if (!queue_begun(c->queue, &left)) {
-		data_begin_epoch(c, now);
+		data_begin_epoch(c, r, now);
 		return 0;
 	}
 	if (left > 0)
 		return 0;
-	report_epoch(c, r, c->data->epoch, &c->data->totals, now);
-	c->data->open = false;
+	report_epoch(c, r, by, e->number, &e->totals, now);
+	e->open = false;
 	if (r->epochs > 0) {
 		journal_closed(c);
-		data_begin_epoch(c, now);
+		data_begin_epoch(c, r, now);
 		return 0;
 	}
 	return 1;
@@ -493,20 +632,25 @@ data_epoch(struct coord *c, const struct request *r, uint64_t now)
 
 /* ---- in the journal ---- */
 
+static void
+note_begun(struct coord *c)
+{
+	for (size_t i = 0; i < count_samplers(c); i++)
+		c->data->kept[i] = sampler_begun(sampler(c, i));
+}
+
 void
 data_write_counts(struct coord *c, bool all)
 {
 	struct pack out = { 0 }, part = { 0 };
 
-	if (!c->o.sampler)
+	if (!c->o.samplers)
 		return;
-	sampler_write_counts(c->o.sampler, &part);
-	pack_blob(&out, part.data, part.size);
-	pack_reset(&part);
-	sampler_write_position(c->o.sampler, &part, all);
+	samplers_write_counts(c->o.samplers, &out);
+	samplers_write_position(c->o.samplers, &part, all);
 	pack_blob(&out, part.data, part.size);
 	journal_add(c, JOURNAL_COUNTS, &out, true);
-	c->data->kept = sampler_begun(c->o.sampler);
+	note_begun(c);
 	pack_release(&part);
 	pack_release(&out);
 }
@@ -516,10 +660,11 @@ data_write_streams(struct coord *c)
 {
 	struct pack out = { 0 };
 
-	if (!c->o.sampler || sampler_begun(c->o.sampler) == c->data->kept)
+	if (!have_begun(c))
 		return;
-	c->data->kept = sampler_begun(c->o.sampler);
-	sampler_write_begun(c->o.sampler, &out);
+	note_begun(c);
+	for (size_t i = 0; i < count_samplers(c); i++)
+		sampler_write_begun(sampler(c, i), &out);
 	journal_add(c, JOURNAL_STREAMS, &out, true);
 	pack_release(&out);
 }
@@ -527,53 +672,61 @@ data_write_streams(struct coord *c)
 void
 data_write_epoch(const struct coord *c, struct pack *out, uint64_t now)
 {
-	if (!c->o.sampler)
-		return;
-	pack_uint(out, c->data->open);
-	pack_uint(out, c->data->epoch);
-	pack_uint(out, sampler_records_read(c->o.sampler, c->data->epoch));
-	totals_write(out, c, &c->data->totals, now);
+	for (size_t i = 0; i < count_samplers(c); i++) {
+		const struct epoch *e = &c->data->epoch[i];
+
+		pack_uint(out, e->open);
+		pack_uint(out, e->number);
+		pack_uint(out, sampler_records_read(sampler(c, i), e->number));
+		totals_write(out, c, &e->totals, now);
+	}
 }
 
 int
 data_read_counts(struct coord *c, struct unpack *u, struct fail *f)
 {
-	size_t counts_size, position_size;
-	const void *counts = unpack_blob(u, &counts_size);
-	const void *position = unpack_blob(u, &position_size);
+	const void *position;
+	size_t size;
 
-	if (u->bad || !c->o.sampler)
+	if (!c->o.samplers || samplers_read_counts(c->o.samplers, u, f) < 0)
 		return -1;
-	if (sampler_read_counts(c->o.sampler, counts, counts_size, f) < 0 ||
-	    sampler_read_position(c->o.sampler, position, position_size, f) < 0)
+	position = unpack_blob(u, &size);
+	if (u->bad ||
+	    samplers_read_position(c->o.samplers, position, size, f) < 0)
 		return -1;
-	c->data->kept = sampler_begun(c->o.sampler);
+	note_begun(c);
 	return 0;
 }
 
 int
 data_read_streams(struct coord *c, struct unpack *u)
 {
-	if (!c->o.sampler || !sampler_read_begun(c->o.sampler, u))
+	if (!c->o.samplers)
 		return -1;
-	c->data->kept = sampler_begun(c->o.sampler);
+	for (size_t i = 0; i < count_samplers(c); i++)
+		if (!sampler_read_begun(sampler(c, i), u))
+			return -1;
+	note_begun(c);
 	return 0;
 }
 
 int
 data_read_epoch(struct coord *c, struct unpack *u)
 {
-	struct sampler *l = c->o.sampler;
-	uint64_t visited;
-
-	if (!l || !sampler_ready(l))
+	if (!data_ready(c))
 		return 0;
-	c->data->open = unpack_uint(u);
-	c->data->epoch = unpack_uint(u);
-	visited = unpack_uint(u);
-	totals_read(u, c, &c->data->totals);
-	sampler_add_read(l, c->data->epoch * sampler_steps(l),
-			 visited - sampler_records_read(l, c->data->epoch));
+	for (size_t i = 0; i < count_samplers(c); i++) {
+		struct sampler *l = sampler(c, i);
+		struct epoch *e = &c->data->epoch[i];
+		uint64_t visited;
+
+		e->open = unpack_uint(u);
+		e->number = unpack_uint(u);
+		visited = unpack_uint(u);
+		totals_read(u, c, &e->totals);
+		sampler_add_read(l, e->number * sampler_batches(l),
+				 visited - sampler_records_read(l, e->number));
+	}
 	return u->bad ? -1 : 0;
 }
 
@@ -596,7 +749,8 @@ data_check(const struct coord *c)
 			if (r->stream != WIRE_NONE && r->stream == q->stream)
 				return "coord 7: a stream is read by one "
 					"worker";
-			if (r->counting && q->counting && r->split == q->split)
+			if (r->counting && q->counting &&
+			    r->sampler == q->sampler && r->split == q->split)
 				return "coord 8: a split is counted by one "
 					"worker";
 		}

@@ -1,6 +1,6 @@
 /*
- * coord_data - the sampler: its splits are counted, its blocks leased, its
- * epochs closed.
+ * coord_data - the samplers: their splits are counted, their blocks leased,
+ * their epochs closed.
  */
 #ifndef PS_COORD_DATA_H
 #define PS_COORD_DATA_H
@@ -8,7 +8,9 @@
 #include "coord/coord_private.h"
 
 struct member;
+struct places;
 struct result;
+struct samplers_reads;
 
 void data_init(struct coord *);
 void data_release(struct coord *);
@@ -24,17 +26,22 @@ int data_counted(struct coord *, struct member *, const struct message *,
 		 struct fail *);
 void data_refused(struct coord *, struct member *, const struct message *);
 /* Steps that can be leased together, from this place on. */
-size_t data_run(const struct coord *, uint64_t place);
-/* What the sampler has for a worker; as queue_lease(). */
+size_t data_run(const struct coord *, const struct places *);
+/* What the samplers have for a worker; as queue_lease(). */
 size_t data_lease(struct coord *, struct member *, uint64_t limit, bool any,
 		  struct lease_terms *);
 /* Its frames for a replica, which are good until the next lease. */
 void data_describe(struct coord *, const struct lease_terms *, uint64_t replica,
 		   struct message *);
-/* A step of the sampler is done. */
-void data_done(struct coord *, const struct step *, const struct result *,
-	       const float *scores, const unsigned char *positive,
-	       uint64_t now_ms);
+/* A step is done, which has not ended yet; the same for some of the steps. */
+void data_done(struct coord *, const struct result *, const float *scores,
+	       const unsigned char *positive, uint64_t now_ms);
+void data_add_read(struct coord *, const struct result *,
+		   struct samplers_reads *);
+/* The epoch that it is of; WIRE_NONE: of none. */
+uint64_t data_epoch_of(const struct coord *, uint64_t step);
+/* The files that are scored without a word, as a list; false: not ours. */
+bool data_write_scored(const struct coord *, struct pack *);
 /*
  * Into how many streams an epoch is cut is safe in the journal before any step
  * of it is given out.  So a server that has a step, of those from the first on,
@@ -44,16 +51,16 @@ void data_done(struct coord *, const struct step *, const struct result *,
  */
 bool data_knows_epochs(struct coord *, uint64_t first);
 /* The epoch at the front has steps from now on. */
-void data_begin_epoch(struct coord *, uint64_t now_ms);
+void data_begin_epoch(struct coord *, const struct request *, uint64_t now_ms);
 /* An epoch is at the front of the queue: 1: it is behind us. */
 int data_epoch(struct coord *, const struct request *, uint64_t now_ms);
-/* Where the sampler is, and for a checkpoint: where it was when that was
+/* Where the samplers are, and for a checkpoint: where it was when that was
    noted, in hexadecimal, to free(); NULL: without data. */
 void data_note(const struct coord *, struct pack *place,
-	       struct sampler_reads *);
+	       struct samplers_reads *);
 char *data_position(const struct coord *, const struct pack *place,
-		    const struct sampler_reads *);
-/* Can the sampler do that? */
+		    const struct samplers_reads *);
+/* Can the samplers do that? */
 int data_can(const struct coord *, const struct request *, struct fail *);
 void data_join(struct coord *, const struct member *);
 const char *data_check(const struct coord *);

@@ -6,6 +6,7 @@
 #include "coord/coord_evaluate.h"
 
 #include "base/mem.h"
+#include "coord/coord_data.h"
 #include "coord/coord_ending.h"
 #include "coord/coord_journal.h"
 #include "coord/coord_members.h"
@@ -153,9 +154,7 @@ give_out(struct coord *c, const struct request *r,
 		return;
 	if (!c->shards->begun)
 		begin(c, r, cut, count, now);
-	if (r->files == 0 && c->o.sampler)
-		sampler_write_files(c->o.sampler, &files);
-	else
+	if (r->files > 0 || !data_write_scored(c, &files))
 		pack_array(&files, r->files);
 	for (size_t i = 0; i < r->files; i++)
 		pack_text(&files, r->file[i]);

@@ -118,7 +118,7 @@ lease_describe(struct coord *c, const struct leased *l,
 	m.lease.batch = c->o.batches *
 		(terms->batch ? terms->batch : c->o.batch);
 	m.lease.rate = message_float_bits(terms->learning_rate);
-	if (c->o.sampler)
+	if (c->o.samplers)
 		data_describe(c, terms, l->at.replica, &m);
 	call_describe(terms->call, &m);
 	return m;

@@ -8,7 +8,7 @@
  *	ending		whether the run goes on, and what it ends with
  *	members		workers and evaluators: who is there
  *	relays		which relay the workers of a site have
- *	data		the sampler: splits, streams, epochs
+ *	data		the samplers: splits, streams, epochs
  *	rerun		steps that servers lack
  *	watermarks	what servers are told to have ended
  *	lease		what workers have
@@ -37,7 +37,7 @@
 #include "coord/coord.h"
 #include "coord/fleet.h"
 #include "coord/queue.h"
-#include "coord/sampler.h"
+#include "coord/samplers.h"
 
 /*
  *	GREET --greeted()--> PLAN --recover_ask_load()--> LOAD

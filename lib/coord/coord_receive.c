@@ -39,7 +39,7 @@ send_plan(struct coord *c, struct member *w)
 	m.plan.server = WIRE_NONE;
 	m.plan.step = queue_watermark(c->queue);
 	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
-	m.frames = c->o.sampler ? 3 : 2;
+	m.frames = c->o.samplers ? 3 : 2;
 	m.frame[0] = (struct frame){ c->model_frame.data,
 				     c->model_frame.size, NULL };
 	m.frame[1] = (struct frame){ c->plan_frame.data, c->plan_frame.size,

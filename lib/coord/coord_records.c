@@ -50,7 +50,7 @@ records_pack_run(struct pack *out, const struct coord *c)
 	pack_uint(out, c->plan.seed);
 	pack_uint(out, c->plan.batches);
 	pack_uint(out, c->o.servers);
-	pack_uint(out, c->o.sampler != NULL);
+	pack_uint(out, c->o.samplers ? samplers_datasets(c->o.samplers) : 0);
 	pack_uint(out, c->o.queue);
 }
 

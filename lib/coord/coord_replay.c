@@ -134,9 +134,10 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 		queue_pass(c->queue);
 	}
 	if (what == NOTE_CLOSED) {
-		if (!data_ready(c) || !queue_begun(c->queue, &left))
+		if (!data_ready(c) || !queue_begun(c->queue, &left) ||
+		    !(r = queue_barrier(c->queue)))
 			return -1;
-		data_begin_epoch(c, c->now_ms);
+		data_begin_epoch(c, r, c->now_ms);
 	}
 	if (what == NOTE_DROPPED) {
 		if (first > 0 && cancel_number_up_to(c, first - 1) < 0)

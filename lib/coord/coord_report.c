@@ -232,7 +232,7 @@ report_begin_line(struct coord *c, const struct request *asked,
 }
 
 void
-report_step(struct coord *c, const struct step *s, const struct result *r,
+report_step(struct coord *c, uint64_t epoch, const struct result *r,
 	    const char *worker, size_t replicas, const float *scores,
 	    const unsigned char *positive)
 {
@@ -244,9 +244,8 @@ report_step(struct coord *c, const struct step *s, const struct result *r,
 	result_add(r, c->metric, state, scores, positive);
 	out = report_begin_line(c, queue_request(c->queue, r->step), "train");
 	text_add(out, ",\"step\":%llu,", (unsigned long long)r->step);
-	if (c->o.sampler)
-		text_add(out, "\"epoch\":%llu,", (unsigned long long)
-			 sampler_epoch(c->o.sampler, s->place));
+	if (epoch != WIRE_NONE)
+		text_add(out, "\"epoch\":%llu,", (unsigned long long)epoch);
 	if (worker)
 		text_add(out, "\"worker\":\"%s\",\"attempt\":%llu,", worker,
 			 (unsigned long long)r->attempt);
@@ -492,11 +491,14 @@ add_totals(struct coord *c, struct text *out, const struct totals *t,
 
 /* Totals are of this run, visited the records were by those before, too. */
 void
-report_epoch(struct coord *c, const struct request *asked, uint64_t epoch,
-	     const struct totals *t, uint64_t now)
+report_epoch(struct coord *c, const struct request *asked, size_t by,
+	     uint64_t epoch, const struct totals *t, uint64_t now)
 {
-	const uint64_t records = sampler_records(c->o.sampler);
-	const uint64_t visited = sampler_records_read(c->o.sampler, epoch);
+	const struct sampler *l = samplers_get(c->o.samplers, by);
+	const char *name = samplers_name(c->o.samplers, by);
+	const uint64_t records = sampler_records(l);
+	const uint64_t left = sampler_now(l) == epoch ? sampler_left(l) : 0;
+	const uint64_t visited = sampler_records_read(l, epoch);
 	struct text *out;
 
 	if (c->o.results == RESULTS_NONE)
@@ -504,11 +506,17 @@ report_epoch(struct coord *c, const struct request *asked, uint64_t epoch,
 	out = report_begin_line(c, asked, "epoch");
 	text_add(out, ",\"epoch\":%llu",
 		 (unsigned long long)epoch);
+	if (*name) {
+		text_add(out, ",\"data\":");
+		result_json_string(out, name);
+	}
 	add_totals(c, out, t, now);
 	text_add(out, ",\"records\":%llu", (unsigned long long)records);
-	if (visited < records)
+	if (left > 0)
+		text_add(out, ",\"left\":%llu", (unsigned long long)left);
+	if (visited + left < records)
 		text_add(out, ",\"missed\":%llu",
-			 (unsigned long long)(records - visited));
+			 (unsigned long long)(records - visited - left));
 	text_add(out, "}\n");
 }
 

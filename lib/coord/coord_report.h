@@ -27,9 +27,9 @@ bool report_is_full(const struct coord *);	/* of lines to be printed */
 void report_begin(struct coord *, uint64_t now_ms);
 /* What is told from now on was told before, or is not any more. */
 void report_again(struct coord *, bool);
-/* A step, by a worker or in so many replicas. */
-void report_step(struct coord *, const struct step *,
-		 const struct result *, const char *worker, size_t replicas,
+/* A step of an epoch, or WIRE_NONE, by a worker or in so many replicas. */
+void report_step(struct coord *, uint64_t epoch, const struct result *,
+		 const char *worker, size_t replicas,
 		 const float *scores, const unsigned char *positive);
 /* A result is one of the run, and of those until the next join of whoever asked
    for it.  -1: its labels and those of others are three classes. */
@@ -50,8 +50,9 @@ void report_cancelled(void *coord, const struct request *, uint64_t steps);
 void report_passed_over(struct coord *, const struct request *);
 void report_given_up(struct coord *);
 uint64_t report_cancelled_requests(const struct coord *);
-void report_epoch(struct coord *, const struct request *asked, uint64_t epoch,
-		  const struct totals *, uint64_t now_ms);
+/* That of the sampler that it is counted by. */
+void report_epoch(struct coord *, const struct request *asked, size_t by,
+		  uint64_t epoch, const struct totals *, uint64_t now_ms);
 void report_totals(struct coord *, const struct request *asked, const char *op,
 		   const struct totals *, uint64_t now_ms,
 		   const char *error);

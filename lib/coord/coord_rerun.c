@@ -51,7 +51,7 @@ rerun_record(struct coord *c, uint64_t first)
 	for (; first < queue_next(c->queue); first++) {
 		queue_asked(c->queue, first, &l);
 		step_history_add(&c->rerun->history, &(struct asked_of){
-			first, l.batch, l.learning_rate, l.call, l.place });
+			first, l.batch, l.learning_rate, l.call, l.places });
 	}
 	data_write_streams(c);
 	return !journal_failed(c);
@@ -202,10 +202,10 @@ rerun_lease(struct coord *c, void *worker, struct lease_terms *l,
 		*l = (struct lease_terms){ .batch = asked.batch,
 			.learning_rate = asked.learning_rate,
 			.call = asked.call,
-			.place = asked.place +
-				(todo->range[0].first - asked.first) };
+			.places = places_behind(&asked.places,
+				todo->range[0].first - asked.first) };
 		l->count = rerun_set_lease(&c->rerun->set[i], worker,
-					   data_run(c, l->place), limit,
+					   data_run(c, &l->places), limit,
 					   &l->first);
 		*server = i;
 		if (l->count > 0)

@@ -243,19 +243,39 @@ add_scores(const struct coord *c, struct text *out)
 	}
 }
 
+/* That without a name needs no label. */
+static void
+of_data(const struct coord *c, struct text *out, const char *metric, size_t i,
+	uint64_t value)
+{
+	const char *name = samplers_name(c->o.samplers, i);
+
+	if (*name)
+		prometheus_labelled(out, metric, "data", name, (double)value);
+	else
+		prometheus_sample(out, metric, (double)value);
+}
+
 static void
 add_epoch(const struct coord *c, struct text *out)
 {
-	struct sampler_reads v;
+	struct samplers_reads v;
 
-	if (!c->o.sampler || !sampler_ready(c->o.sampler))
+	if (!c->o.samplers || !samplers_ready(c->o.samplers))
 		return;
-	v = sampler_reads(c->o.sampler);
-	gauge(out, "pskit_epoch", "The newest epoch.", (double)v.epoch);
-	gauge(out, "pskit_epoch_records", "Records of an epoch.",
-	      (double)sampler_records(c->o.sampler));
-	gauge(out, "pskit_epoch_records_visited",
-	      "Records visited of the newest epoch.", (double)v.records);
+	v = samplers_reads(c->o.samplers);
+	begin(out, "pskit_epoch", "The newest epoch.");
+	for (size_t i = 0; i < samplers_count(c->o.samplers); i++)
+		of_data(c, out, "pskit_epoch", i, v.of[i].epoch);
+	begin(out, "pskit_epoch_records", "Records of an epoch.");
+	for (size_t i = 0; i < samplers_count(c->o.samplers); i++)
+		of_data(c, out, "pskit_epoch_records", i,
+			sampler_records(samplers_get(c->o.samplers, i)));
+	begin(out, "pskit_epoch_records_visited",
+	      "Records visited of the newest epoch.");
+	for (size_t i = 0; i < samplers_count(c->o.samplers); i++)
+		of_data(c, out, "pskit_epoch_records_visited", i,
+			v.of[i].records);
 }
 
 /* ---- workers ---- */

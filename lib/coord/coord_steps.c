@@ -68,14 +68,14 @@ steps_give_out(struct coord *c)
 
 /* By this worker, or by several in a round. */
 static void
-step_done(struct coord *c, const struct step *step, const struct result *r,
-	  const char *worker, const float *scores,
-	  const unsigned char *positive, uint64_t now)
+step_done(struct coord *c, const struct result *r, const char *worker,
+	  const float *scores, const unsigned char *positive, uint64_t now)
 {
-	report_step(c, step, r, worker, sync_replicas(c), scores, positive);
+	report_step(c, data_epoch_of(c, r->step), r, worker, sync_replicas(c),
+		    scores, positive);
 	report_count(c, queue_request(c->queue, r->step), r, scores, positive);
-	data_done(c, step, r, scores, positive, now);
-	cut_count(c, step, r);
+	data_done(c, r, scores, positive, now);
+	cut_count(c, r);
 	journal_done(c, r->step);
 	queue_end(c->queue, r->step);
 }
@@ -85,14 +85,13 @@ void
 steps_committed(struct coord *c, uint64_t now)
 {
 	const uint64_t number = sync_step(c);
-	const struct step *step = queue_step(c->queue, number);
 	const unsigned char *positive;
 	const float *scores;
 	struct result r;
 
-	if (step) {
+	if (queue_step(c->queue, number)) {
 		sync_result(c, &r, &scores, &positive);
-		step_done(c, step, &r, NULL, scores, positive, now);
+		step_done(c, &r, NULL, scores, positive, now);
 	} else if (rerun_ended(c, 0, number)) {
 		recover_write_servers(c, false);
 	}
@@ -117,8 +116,7 @@ take_result(struct coord *c, struct member *w, uint64_t lease,
 	own.mixed = r->mixed && step && step->attempts > 1;
 	if (taken != TAKEN_NOT && !cancel_is_of(c, r->step)) {
 		if (taken == TAKEN_STEP)
-			step_done(c, step, &own, w->name, scores, positive,
-				  now);
+			step_done(c, &own, w->name, scores, positive, now);
 		lease_count(c, w);
 		watch_note(c, r->microseconds);
 	}

@@ -423,7 +423,7 @@ submit_turns(struct coord *c)
 	ahead = steps_ahead(c);
 	while (!cancel_under_way(c) && !ending_begun(c) && rerun_idle(c) &&
 	       queue_unnumbered(c->queue) < ahead &&
-	       submitters_turn(c->submitters, c->o.pack, c->o.sampler != NULL,
+	       submitters_turn(c->submitters, c->o.pack, c->o.samplers != NULL,
 			       &t)) {
 		keep_turn(c, &t);
 		begin(c, &t);

@@ -125,7 +125,7 @@ next_step(struct coord *c, const struct lease_room *room,
 	if (!rerun_idle(c))
 		return rerun_lease(c, s->rounds, terms, &server);
 	if (!room->fresh ||
-	    (c->o.sampler ? queue_lease_stream(c->queue, s->rounds, 1,
+	    (c->o.samplers ? queue_lease_stream(c->queue, s->rounds, 1,
 					       room->limit, &in_order, terms) :
 	     queue_lease(c->queue, s->rounds, 1, room->limit, terms)) == 0)
 		return false;
@@ -137,15 +137,14 @@ open_round(struct coord *c, const struct lease_room *room)
 {
 	struct sync *s = c->sync;
 	struct lease_terms terms;
-	struct slice none;
 
 	if (!rounds_room(s->rounds) || !next_step(c, room, &terms))
 		return false;
 	rounds_open(s->rounds, terms.first);
 	/* The last step of an epoch may have records for fewer replicas. */
-	for (size_t k = 0; c->o.sampler && k < rounds_replicas(s->rounds); k++)
-		if (!sampler_slice(c->o.sampler, terms.place,
-				   k * coord_streams(&c->o), &none))
+	for (size_t k = 0; c->o.samplers && k < rounds_replicas(s->rounds);
+	     k++)
+		if (k * coord_streams(&c->o) >= terms.places.batches)
 			rounds_skip(s->rounds, k);
 	call_drop(s->terms[s->opened % ROUND_TERMS].call);
 	s->terms[s->opened++ % ROUND_TERMS] = terms;

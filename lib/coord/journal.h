@@ -23,10 +23,10 @@
  *		it lacks: safe before a plan goes out, and before a worker
  *		hears of it
  *	CUT	a checkpoint was published
- *	COUNTS	the records of each split, and where the sampler begins: safe
+ *	COUNTS	the records of each split, and where the samplers begin: safe
  *		before a step is leased
- *	STREAMS	epochs that have begun, and the streams of the newest: safe
- *		before one of its steps is leased
+ *	STREAMS	of each data set the epochs that have begun, and the streams of
+ *		the newest: safe before one of its steps is leased
  *	FOLD	when a checkpoint's last step was given out: other records that
  *		say what all steps up to it come to when it is published;
  *		none if that cannot be said.  In a file that begins with one
@@ -48,7 +48,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JOURNAL_VERSION	8	/* the first number of RUN, in any version */
+#define JOURNAL_VERSION	9	/* the first number of RUN, in any version */
 
 enum journal_kind {
 	JOURNAL_RUN = 1, JOURNAL_TERM, JOURNAL_LINES, JOURNAL_ENDS,

@@ -69,6 +69,8 @@ lib_libps_a_SOURCES += \
 	%D%/sampler_count.c \
 	%D%/sampler_position.c \
 	%D%/sampler_private.h \
+	%D%/samplers.c \
+	%D%/samplers.h \
 	%D%/scheduler.h \
 	%D%/site_numbers.c \
 	%D%/site_numbers.h \

@@ -28,7 +28,8 @@ struct queue {
 	size_t running, returned;
 	struct part_ended *ended;	/* which nobody has been told yet */
 	size_t ends, ends_room;
-	struct sampler *sampler;	/* or NULL */
+	struct samplers *samplers;	/* or NULL; with them: */
+	struct places *places;		/* of each step, a ring, too */
 };
 
 struct queue *
@@ -117,6 +118,7 @@ queue_free(struct queue *q)
 	while (q->front)
 		drop_order(q, &q->front, true);
 	free(q->step);
+	free(q->places);
 	free(q->ended);
 	free(q);
 }
@@ -166,9 +168,11 @@ queue_unnumbered(const struct queue *q)
 }
 
 void
-queue_follow(struct queue *q, struct sampler *sampler)
+queue_follow(struct queue *q, struct samplers *samplers)
 {
-	q->sampler = sampler;
+	q->samplers = samplers;
+	if (samplers && !q->places)
+		q->places = mem_alloc(WINDOW, sizeof(*q->places));
 }
 
 size_t
@@ -187,6 +191,12 @@ static struct step *
 at(const struct queue *q, uint64_t number)
 {
 	return &q->step[number % WINDOW];
+}
+
+struct places
+queue_places(const struct queue *q, uint64_t number)
+{
+	return q->places ? q->places[number % WINDOW] : places_none();
 }
 
 const struct step *
@@ -267,11 +277,20 @@ describe(const struct queue *q, const struct order *o, struct lease_terms *l)
 	l->learning_rate = o->request.learning_rate;
 	l->call = o->request.call;
 	l->pass = q->pass;
-	/* What a step of a sampler reads is known when it is leased, and where
+	/* What a step of samplers reads is known when it is leased, and where
 	   staleness is bounded it may not pull before. */
 	l->more = next && next->request.batch == l->batch &&
-		call_equal(next->request.call, l->call) && !q->sampler &&
+		call_equal(next->request.call, l->call) && !q->samplers &&
 		q->ahead == WINDOW - 1;
+}
+
+/* Does it read what follows in a row? */
+static bool
+is_behind(const struct queue *q, const struct places *first, uint64_t steps,
+	  uint64_t number)
+{
+	return !q->samplers ||
+		places_follow(first, steps, &q->places[number % WINDOW]);
 }
 
 /* Lease this one, and those behind it that go with it, below the end. */
@@ -280,14 +299,15 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 	  uint64_t end, struct lease_terms *l)
 {
 	const struct step first = *at(q, number);
-	const uint64_t run = q->sampler ? sampler_run(q->sampler, first.place) :
-		most;
+	const struct places places = queue_places(q, number);
+	const uint64_t run = q->samplers ?
+		samplers_run(q->samplers, &places) : most;
 
 	if (most > run)
 		most = (size_t)run;
 	if (first.deaths > 0)	/* so that the next death tells whose it is */
 		most = 1;
-	*l = (struct lease_terms){ .first = number, .place = first.place,
+	*l = (struct lease_terms){ .first = number, .places = places,
 				   .attempt = first.attempts + 1 };
 	describe(q, first.order, l);
 	while (l->count < most && number < q->next && number < end &&
@@ -295,8 +315,7 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 	       at(q, number)->deaths == first.deaths &&
 	       at(q, number)->order == first.order &&
 	       at(q, number)->attempts == first.attempts &&
-	       (!q->sampler ||
-		at(q, number)->place == first.place + l->count)) {
+	       is_behind(q, &places, l->count, number)) {
 		take(q, number++, worker);
 		l->count++;
 	}
@@ -398,11 +417,14 @@ number_steps(struct queue *q, uint64_t limit, uint64_t streams)
 	struct order *o;
 
 	while (q->next < limit && (o = first_with_steps(q))) {
-		const uint64_t place = sampler_take(q->sampler, streams);
+		const struct call *call = o->request.call;
+		struct places *to = &q->places[q->next % WINDOW];
 
+		*to = samplers_take(q->samplers, call ? call->step : NULL,
+				    streams);
 		*at(q, q->next++) = (struct step){
-			.state = STEP_WAITING, .order = o, .place = place,
-			.stream = sampler_stream(q->sampler, place)
+			.state = STEP_WAITING, .order = o,
+			.stream = samplers_stream(q->samplers, to)
 		};
 		o->given++;
 	}
@@ -559,7 +581,7 @@ end_all(struct queue *q)
 {
 	for (uint64_t i = q->low; i < q->next; i++) {
 		if (at(q, i)->state == STEP_WAITING)
-			sampler_return(q->sampler, at(q, i)->place);
+			samplers_return(q->samplers, &q->places[i % WINDOW]);
 		at(q, i)->state = STEP_ENDED;
 	}
 	q->low = q->next;
@@ -658,7 +680,7 @@ queue_asked(const struct queue *q, uint64_t number, struct lease_terms *l)
 	const struct step *s = at(q, number);
 
 	*l = (struct lease_terms){ .first = number, .count = 1, .attempt = 1,
-				   .place = q->sampler ? s->place : number };
+				   .places = queue_places(q, number) };
 	describe(q, s->order, l);
 }
 
@@ -673,11 +695,11 @@ queue_replay_next(struct queue *q, struct lease_terms *l)
 
 	if (!o || number >= q->low + WINDOW)
 		return false;
-	if (q->sampler)
+	if (q->samplers)
 		number_steps(q, number + 1, 0);
 	else
 		*at(q, q->next++) = (struct step){ .order = o };
-	o->given += !q->sampler;
+	o->given += !q->samplers;
 	at(q, number)->state = STEP_RETURNED;
 	at(q, number)->attempts = 1;
 	q->returned++;

@@ -12,7 +12,7 @@
  * never again.  A step that comes back (its worker died) is leased again,
  * before new ones, lowest number first.
  *
- * With a sampler the numbers up to some distance are given out by streams, so
+ * With samplers the numbers up to some distance are given out by streams, so
  * that a worker keeps to its own.
  */
 #ifndef PS_QUEUE_H
@@ -20,7 +20,7 @@
 
 #include "base/window.h"
 #include "coord/request.h"
-#include "coord/sampler.h"
+#include "coord/samplers.h"
 
 #define QUEUE_DEATHS	5	/* of workers: what they were at is given up */
 
@@ -35,8 +35,8 @@ void queue_free(struct queue *);
  * watermark have.
  */
 void queue_bound(struct queue *, uint64_t ahead);
-/* Every step has a place in the sampler, which is borrowed. */
-void queue_follow(struct queue *, struct sampler *);
+/* Every step has places in the samplers, which are borrowed. */
+void queue_follow(struct queue *, struct samplers *);
 
 /* Who has the step at the low watermark, if that alone keeps steps from being
    leased; else NULL. */
@@ -73,14 +73,13 @@ struct lease_terms {
 	struct call *call;		/* the queue's, till they have ended */
 	bool more;			/* steps like these come behind them,
 					   with no barrier between */
-	uint64_t place;			/* of the first, in the sampler; with
-					   none: its number */
+	struct places places;		/* of the first, in the samplers */
 };
 size_t queue_lease(struct queue *, void *worker, size_t most, uint64_t limit,
 		   struct lease_terms *);
 
 /*
- * The same with a sampler, steps whose records are in sequence: of a stream, if
+ * The same with samplers, steps whose records are in sequence: of a stream, if
  * there are any, else of the one that is furthest behind.
  */
 struct lease_choice {
@@ -112,7 +111,7 @@ struct step {
 	uint64_t attempts;
 	void *worker;
 	struct order *order;
-	uint64_t place, stream;		/* in the sampler */
+	uint64_t stream;		/* in the samplers */
 	uint64_t deaths;		/* of workers under it */
 	const void *first_dead;		/* the worker that died first */
 	bool killer;			/* others did, too */
@@ -123,6 +122,9 @@ void queue_asked(const struct queue *, uint64_t number, struct lease_terms *);
 
 /* NULL if it has ended or never began. */
 const struct step *queue_step(const struct queue *, uint64_t number);
+
+/* What it reads, with samplers; else none. */
+struct places queue_places(const struct queue *, uint64_t number);
 
 /* The request that a step which has not ended belongs to, and its id (as JSON,
    or NULL). */

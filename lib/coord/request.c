@@ -65,6 +65,7 @@ request_release(struct request *r)
 	call_drop(r->call);
 	free(r->id);
 	free(r->target);
+	free(r->data);
 	free(r->why);
 	*r = (struct request){ 0 };
 }
@@ -228,7 +229,17 @@ read_eval_word(struct request *r, const char *word, bool *had,
 		     "file)", word, word);
 }
 
-/* "epoch [N] [learning_rate=X | learning_rate_scale=X]" */
+static int
+set_data(struct request *r, const char *name, struct fail *f)
+{
+	if (r->data)
+		return fail(f, FAIL_DATA, "'data=%s': data was said before",
+			    name);
+	r->data = mem_text(name);
+	return 0;
+}
+
+/* "epoch [N] [data=NAME] [learning_rate=X | learning_rate_scale=X]" */
 static int
 read_epoch_word(struct request *r, char *word, struct fail *f)
 {
@@ -244,9 +255,11 @@ read_epoch_word(struct request *r, char *word, struct fail *f)
 		return set_rate(r, word, equals + 1, f);
 	if (strcmp(word, "priority") == 0)
 		return set_priority(r, equals + 1, f);
+	if (strcmp(word, "data") == 0)
+		return set_data(r, equals + 1, f);
 	return fail(f, FAIL_DATA, "%s=%s means nothing to an epoch "
-		    "(learning_rate=X, learning_rate_scale=X, priority=N do)",
-		    word, equals + 1);
+		    "(data=NAME, learning_rate=X, learning_rate_scale=X, "
+		    "priority=N do)", word, equals + 1);
 }
 
 /* What stands behind "train": a number of steps, key=value. */
@@ -397,7 +410,8 @@ static int
 unknown_key(const char *key, struct fail *f)
 {
 	static const char *const others[] = { "op", "id", "request", "files",
-					      "background", "step", "args" };
+					      "background", "step", "args",
+					      "data" };
 	struct choices near = { .word = key };
 
 	for (size_t i = 0; i < KEYS; i++)
@@ -439,6 +453,10 @@ read_member(struct request *r, const char *line, const char *key,
 	}
 	if (strcmp(key, "step") == 0 || strcmp(key, "args") == 0)
 		return read_call(r, line, key, value, f);
+	if (strcmp(key, "data") == 0)
+		return json_is_string(value) ?
+			set_data(r, json_string_value(value), f) :
+			fail(f, FAIL_DATA, "\"data\" is no string");
 	if (!json_is_number(value))
 		return is_number(key) ?
 			fail(f, FAIL_DATA, "\"%s\" is no number", key) :
@@ -476,6 +494,8 @@ check_members(const struct request *r, json_t *object, struct fail *f)
 			    r->call->step ? "step" : "args");
 	if (r->op != REQUEST_EPOCH && json_object_get(object, "epochs"))
 		return fail(f, FAIL_DATA, "\"epochs\" is for epoch");
+	if (r->op != REQUEST_EPOCH && r->data)
+		return fail(f, FAIL_DATA, "\"data\" is for epoch");
 	if (r->op != REQUEST_TRAIN && r->op != REQUEST_EPOCH &&
 	    (r->learning_rate < 0 || r->learning_rate > 0))
 		return fail(f, FAIL_DATA, "\"learning_rate%s\" is for train",
@@ -558,6 +578,15 @@ are_words(const struct request *r)
 	return i == r->files;
 }
 
+static void
+write_text(struct text *out, const char *key, const char *value)
+{
+	char *json = as_json(value);
+
+	text_add(out, ",\"%s\":%s", key, json);
+	free(json);
+}
+
 void
 request_write(struct text *out, const struct request *r)
 {
@@ -579,14 +608,12 @@ request_write(struct text *out, const struct request *r)
 		text_add(out, "{\"op\":\"%s\"", names[r->op]);
 	if (r->id)
 		text_add(out, ",\"id\":%s", r->id);
-	if (r->call && r->call->step) {
-		char *step = as_json(r->call->step);
-
-		text_add(out, ",\"step\":%s", step);
-		free(step);
-	}
+	if (r->call && r->call->step)
+		write_text(out, "step", r->call->step);
 	if (r->call && r->call->args)
 		text_add(out, ",\"args\":%s", r->call->args);
+	if (r->data)
+		write_text(out, "data", r->data);
 	if (r->op == REQUEST_EPOCH)
 		text_add(out, ",\"epochs\":%llu",
 			 (unsigned long long)r->epochs);

@@ -29,6 +29,8 @@ struct request {
 				   not frozen; below 0: what each schedule
 				   gives, times -rate; 0: what that gives */
 	struct call *call;	/* TRAIN, EPOCH: held; or NULL */
+	char *data;		/* EPOCH: the data set that it is counted by;
+				   or NULL */
 	char **file;		/* EVAL: files of them */
 	size_t files;
 	bool background;	/* EVAL: nothing waits for it */

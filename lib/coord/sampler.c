@@ -50,8 +50,8 @@ sampler_free(struct sampler *l)
 
 /* ---- arithmetic ---- */
 
-static uint64_t
-batches(const struct sampler *l)
+uint64_t
+sampler_batches(const struct sampler *l)
 {
 	return (l->records + l->o.batch - 1) / l->o.batch;
 }
@@ -60,6 +60,12 @@ uint64_t
 sampler_records(const struct sampler *l)
 {
 	return l->records;
+}
+
+uint64_t
+sampler_batch(const struct sampler *l)
+{
+	return l->o.batch;
 }
 
 void
@@ -78,15 +84,9 @@ sampler_write_files(const struct sampler *l, struct pack *p)
 }
 
 uint64_t
-sampler_steps(const struct sampler *l)
-{
-	return (batches(l) + l->o.replicas - 1) / l->o.replicas;
-}
-
-uint64_t
 sampler_epoch(const struct sampler *l, uint64_t place)
 {
-	return place / sampler_steps(l);
+	return place / sampler_batches(l);
 }
 
 /* Where a batch of an epoch is. */
@@ -96,8 +96,10 @@ struct spot {
 };
 
 static struct spot
-find(const struct sampler *l, uint64_t epoch, uint64_t batch)
+find(const struct sampler *l, uint64_t place)
 {
+	const uint64_t epoch = sampler_epoch(l, place);
+	const uint64_t batch = place % sampler_batches(l);
 	struct spot s = { .streams = 1, .unit = l->o.unit };
 	size_t i = l->sinces;
 
@@ -109,7 +111,7 @@ find(const struct sampler *l, uint64_t epoch, uint64_t batch)
 	}
 	if (l->o.replicas > 1)
 		s.streams = l->o.replicas;
-	s.units = (batches(l) + s.unit - 1) / s.unit;
+	s.units = (sampler_batches(l) + s.unit - 1) / s.unit;
 	if (s.streams > s.units)
 		s.streams = s.units;
 	s.stream = batch / s.unit % s.streams;
@@ -133,53 +135,44 @@ records_before(const struct sampler *l, const struct spot *s, uint64_t rank)
 	return records < l->records ? records : l->records;
 }
 
-bool
-sampler_slice(const struct sampler *l, uint64_t place, uint64_t replica,
-	      struct slice *to)
+void
+sampler_slice(const struct sampler *l, uint64_t place, struct slice *to)
 {
-	const uint64_t epoch = sampler_epoch(l, place);
-	const uint64_t batch =
-		place % sampler_steps(l) * l->o.replicas + replica;
-	const struct spot s = find(l, epoch, batch);
+	const struct spot s = find(l, place);
 	const uint64_t last = (s.units - 1) % s.streams;
 	const uint64_t rank = (s.stream + s.streams - 1 - last) % s.streams;
 	const uint64_t first = records_before(l, &s, rank);
 	const uint64_t end = records_before(l, &s, rank + 1);
 	const uint64_t in_block = l->o.buffer / l->o.batch;
 
-	*to = (struct slice){ .epoch = epoch, .stream = s.stream };
-	if (batch >= batches(l))
-		return false;
+	*to = (struct slice){ .epoch = sampler_epoch(l, place),
+			      .stream = s.stream };
 	to->first = first + s.at / in_block * l->o.buffer;
 	to->size = end - to->first < l->o.buffer ? end - to->first :
 		l->o.buffer;
 	to->from = s.at % in_block * l->o.batch;
 	to->count = to->size - to->from < l->o.batch ? to->size - to->from :
 		l->o.batch;
-	return true;
 }
 
 uint64_t
 sampler_stream(const struct sampler *l, uint64_t place)
 {
-	if (l->o.replicas > 1)
-		return 0;
-	return find(l, sampler_epoch(l, place),
-		    place % sampler_steps(l)).stream;
+	return l->o.replicas > 1 ? 0 : find(l, place).stream;
 }
 
 uint64_t
 sampler_streams(const struct sampler *l, uint64_t place)
 {
-	return l->o.replicas > 1 ? 1 :
-		find(l, sampler_epoch(l, place), 0).streams;
+	return l->o.replicas > 1 ? 1 : find(l, place).streams;
 }
 
 uint64_t
 sampler_run(const struct sampler *l, uint64_t place)
 {
-	const uint64_t batch = place % sampler_steps(l);
-	const struct spot s = find(l, sampler_epoch(l, place), batch);
+	const uint64_t batch = place % sampler_batches(l);
+	const uint64_t left = sampler_batches(l) - batch;
+	const struct spot s = find(l, place);
 	const uint64_t in_block = l->o.buffer / l->o.batch;
 	uint64_t run = s.unit - batch % s.unit;
 
@@ -187,7 +180,7 @@ sampler_run(const struct sampler *l, uint64_t place)
 		return 1;
 	if (run > in_block - s.at % in_block)
 		run = in_block - s.at % in_block;
-	return run < batches(l) - batch ? run : batches(l) - batch;
+	return run < left ? run : left;
 }
 
 /* ---- blocks ---- */
@@ -309,7 +302,7 @@ sampler_block(struct sampler *l, const struct slice *s, struct block *b)
 bool
 sampler_block_after(struct sampler *l, const struct slice *s, struct block *b)
 {
-	const struct spot spot = find(l, s->epoch, 0);
+	const struct spot spot = find(l, s->epoch * sampler_batches(l));
 	const uint64_t last = (spot.units - 1) % spot.streams;
 	const uint64_t rank = (s->stream + spot.streams - 1 - last) %
 		spot.streams;

@@ -1,23 +1,25 @@
 /*
- * sampler - which records each step reads, so that an epoch reads every one
- * of them once.
+ * sampler - which records of a data set each batch has, so that an epoch has
+ * every one of them once.
  *
  * The inputs are cut into splits, whose records are counted first.  From then
- * on what a step reads is a function of its place, a number: place / steps is
- * its epoch, place % steps its step there.  Nothing else is to be remembered
- * of a step; to run one again is to read the same again.
+ * on what a batch has is a function of its place, a number: place / batches is
+ * its epoch, place % batches its batch there.  Nothing else is to be remembered
+ * of it; to run a step again is to read the same again.
  *
  *	the splits, in an order by (seed, epoch), laid end to end
  *	are cut into as many streams as there were workers,
  *	a stream into blocks of the buffer's size,
- *	a block, in an order of its own, into batches: one for each step.
+ *	a block, in an order of its own, into batches.
  *
- * Consecutive steps go round the streams, a unit of steps (those that are
- * leased together) from each: so the streams advance side by side, and a
+ * Consecutive batches go round the streams, a unit of batches (of steps that
+ * are leased together) from each: so the streams advance side by side, and a
  * worker that keeps to its own reads a file from the front.  Every batch is
  * full but the very last of an epoch.
  *
- * In sync a step is a round of replicas; replica s reads stream s.
+ * In sync a step is a round, which takes a batch for each of its replicas, and
+ * there are as many streams.  Which batches a step has of several data sets
+ * samplers.h decides.
  */
 #ifndef PS_SAMPLER_H
 #define PS_SAMPLER_H
@@ -29,8 +31,9 @@ struct sampler;
 
 struct sampler_options {
 	uint64_t seed, batch;
-	uint64_t replicas;	/* of a step; 0, 1: none but the step */
-	uint64_t unit;		/* steps that are leased together */
+	uint64_t replicas;	/* of a step, a batch each; 0: 1 */
+	uint64_t unit;		/* batches of steps that are leased
+				   together */
 	uint64_t buffer;	/* records of a block, at least */
 	bool shuffle;
 };
@@ -62,17 +65,18 @@ int sampler_counted(struct sampler *, size_t split, uint64_t records,
 		    const uint64_t *place, size_t places, struct fail *);
 void sampler_whole(struct sampler *, size_t split);
 
-/* ---- what a step reads ---- */
+/* ---- what a batch has ---- */
 
 uint64_t sampler_records(const struct sampler *);
+uint64_t sampler_batch(const struct sampler *);		/* records of one */
 /* a list */
 void sampler_write_files(const struct sampler *, struct pack *);
-uint64_t sampler_steps(const struct sampler *);		/* of an epoch */
+uint64_t sampler_batches(const struct sampler *);	/* of an epoch */
 uint64_t sampler_epoch(const struct sampler *, uint64_t place);
 uint64_t sampler_stream(const struct sampler *, uint64_t place);
 uint64_t sampler_streams(const struct sampler *, uint64_t place);
 
-/* Steps from this one on that are one behind the other in its block. */
+/* Batches from this one on that are one behind the other in its block. */
 uint64_t sampler_run(const struct sampler *, uint64_t place);
 
 struct slice {
@@ -81,9 +85,7 @@ struct slice {
 	uint64_t first, size;	/* the block: records of the epoch's order */
 	uint64_t from, count;	/* of the block, in its own order */
 };
-/* false: the replica of an epoch's last step has nothing left to read. */
-bool sampler_slice(const struct sampler *, uint64_t place, uint64_t replica,
-		   struct slice *);
+void sampler_slice(const struct sampler *, uint64_t place, struct slice *);
 
 /* Where the records of the block lie.  Free with block_release(). */
 void sampler_block(struct sampler *, const struct slice *, struct block *);
@@ -95,19 +97,35 @@ bool sampler_block_after(struct sampler *, const struct slice *,
 /* ---- places ---- */
 
 /*
- * The next one: returned ones first.  An epoch that begins with it has so many
- * streams; 0: as many as the last.
+ * Those to be taken next, returned ones first, from a cursor on that begins as
+ * { 0 }: the first of them, and how many in a row are of its epoch.
  */
-uint64_t sampler_take(struct sampler *, uint64_t streams);
+struct sampler_cursor {
+	size_t range;		/* of those returned, which come first; and */
+	uint64_t passed;	/* so many of it, or behind all of them */
+};
+uint64_t sampler_row(const struct sampler *, const struct sampler_cursor *,
+		     uint64_t *count);
+/* Pass so many, no more than the row has. */
+void sampler_pass(const struct sampler *, struct sampler_cursor *,
+		  uint64_t count);
 
-/* Its step will not be: another one is to read this. */
-void sampler_return(struct sampler *, uint64_t place);
+/*
+ * Take so many of the first row: the first of them.  An epoch that begins with
+ * it has so many streams; 0: as many as the last.
+ */
+uint64_t sampler_take(struct sampler *, uint64_t count, uint64_t streams);
 
-/* The epoch that the next place is in, and places that it has left. */
+/* Their step will not be: another one is to read this. */
+void sampler_return(struct sampler *, uint64_t place, uint64_t count);
+
+/* The epoch that the next place is in, and records of it that are to be
+   taken. */
 uint64_t sampler_now(const struct sampler *);
 uint64_t sampler_left(const struct sampler *);
 
-/* A step has read so many; how many have been read of the newest epoch. */
+/* A step from there on has read so many; how many have been read of the newest
+   epoch. */
 void sampler_add_read(struct sampler *, uint64_t place, uint64_t records);
 uint64_t sampler_records_read(const struct sampler *, uint64_t epoch);
 
@@ -136,7 +154,8 @@ uint64_t sampler_begun(const struct sampler *);
 void sampler_write_begun(const struct sampler *, struct pack *);
 bool sampler_read_begun(struct sampler *, struct unpack *);
 
+/* of_steps: its places count steps, as in checkpoints of old. */
 int sampler_read_position(struct sampler *, const void *, size_t,
-			  struct fail *);
+			  bool of_steps, struct fail *);
 
 #endif

@@ -29,17 +29,54 @@ newest_streams(const struct sampler *l)
 	return l->sinces ? l->since[l->sinces - 1].streams : 1;
 }
 
+/* Where a cursor stands, and the end of the row there. */
+static uint64_t
+row(const struct sampler *l, const struct sampler_cursor *at, uint64_t *end)
+{
+	const bool returned = at->range < l->returned.count;
+	const struct range *r = returned ? &l->returned.range[at->range] :
+		NULL;
+	const uint64_t place = at->passed + (r ? r->first : l->next);
+
+	*end = (sampler_epoch(l, place) + 1) * sampler_batches(l);
+	if (r && r->end < *end)
+		*end = r->end;
+	return place;
+}
+
 uint64_t
-sampler_take(struct sampler *l, uint64_t streams)
+sampler_row(const struct sampler *l, const struct sampler_cursor *at,
+	    uint64_t *count)
+{
+	const uint64_t place = row(l, at, count);
+
+	*count -= place;
+	return place;
+}
+
+void
+sampler_pass(const struct sampler *l, struct sampler_cursor *at,
+	     uint64_t count)
+{
+	at->passed += count;
+	if (at->range < l->returned.count &&
+	    l->returned.range[at->range].first + at->passed ==
+	    l->returned.range[at->range].end)
+		*at = (struct sampler_cursor){ .range = at->range + 1 };
+}
+
+uint64_t
+sampler_take(struct sampler *l, uint64_t count, uint64_t streams)
 {
 	uint64_t place;
 
 	if (l->returned.count > 0) {
 		place = l->returned.range[0].first;
-		ranges_remove(&l->returned, place, 1);
+		ranges_remove(&l->returned, place, count);
 		return place;
 	}
-	place = l->next++;
+	place = l->next;
+	l->next += count;
 	if (sampler_epoch(l, place) >= l->begun)
 		begin_epoch(l, sampler_epoch(l, place),
 			    streams > 0 ? streams : newest_streams(l),
@@ -48,35 +85,33 @@ sampler_take(struct sampler *l, uint64_t streams)
 }
 
 void
-sampler_return(struct sampler *l, uint64_t place)
+sampler_return(struct sampler *l, uint64_t place, uint64_t count)
 {
-	ranges_add(&l->returned, place, 1);
-}
-
-/* The next place, a returned one if there is one. */
-static uint64_t
-lowest(const struct sampler *l)
-{
-	return l->returned.count > 0 ? l->returned.range[0].first : l->next;
+	ranges_add(&l->returned, place, count);
 }
 
 uint64_t
 sampler_now(const struct sampler *l)
 {
-	return sampler_epoch(l, lowest(l));
+	uint64_t end;
+
+	return sampler_epoch(l, row(l, &(struct sampler_cursor){ 0 }, &end));
 }
 
 uint64_t
 sampler_left(const struct sampler *l)
 {
-	const uint64_t end = (sampler_now(l) + 1) * sampler_steps(l);
-	uint64_t left = l->next < end ? end - l->next : 0;
+	const uint64_t epoch = sampler_now(l);
+	struct sampler_cursor at = { 0 };
+	uint64_t place, count, left = 0;
 
-	for (size_t i = 0; i < l->returned.count; i++) {
-		const struct range *r = &l->returned.range[i];
-
-		if (r->first < end)
-			left += (r->end < end ? r->end : end) - r->first;
+	while (place = sampler_row(l, &at, &count),
+	       sampler_epoch(l, place) == epoch) {
+		left += count * l->o.batch;
+		/* The last one of an epoch may be short. */
+		if ((place + count) % sampler_batches(l) == 0)
+			left -= sampler_batches(l) * l->o.batch - l->records;
+		sampler_pass(l, &at, count);
 	}
 	return left;
 }
@@ -265,9 +300,32 @@ read_returned(struct sampler *l, struct unpack *u)
 	return 2 + single + 2 * ranges;
 }
 
+/* Of a step the first batch. */
+static uint64_t
+in_batches(const struct sampler *l, uint64_t step)
+{
+	const uint64_t steps = (sampler_batches(l) + l->o.replicas - 1) /
+		l->o.replicas;
+
+	return step / steps * sampler_batches(l) +
+		step % steps * l->o.replicas;
+}
+
+static void
+count_batches(struct sampler *l)
+{
+	l->next = in_batches(l, l->next);
+	for (size_t i = 0; i < l->returned.count; i++) {
+		struct range *r = &l->returned.range[i];
+
+		*r = (struct range){ in_batches(l, r->first),
+				     in_batches(l, r->end) };
+	}
+}
+
 int
 sampler_read_position(struct sampler *l, const void *data, size_t size,
-		      struct fail *f)
+		      bool of_steps, struct fail *f)
 {
 	struct unpack u = unpack_from(data, size);
 	const uint64_t count = unpack_array(&u);
@@ -293,5 +351,7 @@ sampler_read_position(struct sampler *l, const void *data, size_t size,
 	if (!unpack_ok(&u) || count != 12 + 3 * l->sinces + returned)
 		return fail(f, FAIL_DATA, "a malformed position in the "
 			    "data");
+	if (of_steps)
+		count_batches(l);
 	return 0;
 }

@@ -24,7 +24,7 @@ step_history_add(struct step_history *h, const struct asked_of *a)
 
 	if (last && last->batch == a->batch &&
 	    call_equal(last->call, a->call) &&
-	    last->place + (a->first - last->first) == a->place &&
+	    places_follow(&last->places, a->first - last->first, &a->places) &&
 	    !(last->learning_rate < a->learning_rate) &&
 	    !(last->learning_rate > a->learning_rate))
 		return;		/* it goes on as before */
@@ -76,7 +76,7 @@ step_history_write(const struct step_history *h, struct pack *out)
 		pack_uint(out, a->first);
 		pack_uint(out, a->batch);
 		pack_uint(out, message_float_bits(a->learning_rate));
-		pack_uint(out, a->place);
+		places_write(&a->places, out);
 		pack_uint(out, a->call != NULL);
 		pack_text(out, a->call && a->call->step ? a->call->step : "");
 		pack_text(out, a->call && a->call->args ? a->call->args : "");
@@ -109,7 +109,7 @@ read_asked(struct step_history *h, struct unpack *in, uint64_t below)
 		in->bad = true;
 	a.batch = unpack_uint(in);
 	a.learning_rate = message_float(unpack_uint(in));
-	a.place = unpack_uint(in);
+	a.places = places_read(in);
 	called = unpack_uint(in);
 	step = read_text(in);
 	args = read_text(in);

@@ -9,6 +9,7 @@
 
 #include "base/ranges.h"
 #include "coord/call.h"
+#include "coord/samplers.h"
 #include "wire/pack.h"
 
 struct step_history {
@@ -17,7 +18,7 @@ struct step_history {
 		uint64_t first, batch;	/* batch 0: the usual */
 		float learning_rate;	/* as in struct request */
 		struct call *call;	/* held */
-		uint64_t place;		/* of the first, in the sampler; those
+		struct places places;	/* of the first, in the samplers; those
 					   behind it have the next ones */
 	} *asked;
 	size_t count, room;

@@ -135,22 +135,25 @@ block_order(uint64_t seed, size_t *order, size_t n)
 }
 
 void
-block_write_format(struct pack *p, const struct record_range_format *how)
+block_write_format(struct pack *p, const struct record_range_format *how,
+		   uint64_t datasets)
 {
-	pack_array(p, 2);
+	pack_array(p, 3);
 	pack_text(p, how->name ? how->name : "");
 	pack_uint(p, how->no_header);
+	pack_uint(p, datasets);
 }
 
 int
-block_read_format(struct record_range_format *how, const void *data,
-		  size_t size, struct fail *f)
+block_read_format(struct record_range_format *how, uint64_t *datasets,
+		  const void *data, size_t size, struct fail *f)
 {
 	struct unpack u = unpack_from(data, size);
 
-	u.bad = unpack_array(&u) != 2 || u.bad;
+	u.bad = unpack_array(&u) != 3 || u.bad;
 	how->name = read_name(&u);
 	how->no_header = unpack_below(&u, 2);
+	*datasets = unpack_uint(&u);
 	if (unpack_ok(&u))
 		return 0;
 	free(how->name);

@@ -47,11 +47,13 @@ int block_read_span(struct record_range *, const void *, size_t, struct fail *);
 void block_order(uint64_t seed, size_t *order, size_t n);
 
 /*
- * The same for the format of the files; only the name and no_header travel.
- * A name that was read is the caller's to free.
+ * The same for the format of the files, of which only the name and no_header
+ * travel, and for the data sets that are read so, a bit for each.  A name that
+ * was read is the caller's to free.
  */
-void block_write_format(struct pack *, const struct record_range_format *);
-int block_read_format(struct record_range_format *, const void *, size_t,
-		      struct fail *);
+void block_write_format(struct pack *, const struct record_range_format *,
+			uint64_t datasets);
+int block_read_format(struct record_range_format *, uint64_t *datasets,
+		      const void *, size_t, struct fail *);
 
 #endif

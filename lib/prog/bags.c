@@ -22,16 +22,18 @@ static int
 read_some(struct plan_bags *b, struct reader *r, struct batch *batch,
 	  size_t *most, struct fail *f)
 {
+	uint64_t records = 0;
 	int got = 1;
 
-	while (b->records < BAGS_RECORDS &&
+	while (records < BAGS_RECORDS &&
 	       (got = reader_next(r, BATCH, batch, f)) > 0) {
-		b->records += batch->examples;
+		records += batch->examples;
 		for (size_t i = 0; i < batch->features; i++)
 			most[i] = most_ids(&batch->feature[i],
 					   batch->examples, most[i]);
 	}
-	b->all = got == 0;
+	b->all = got == 0 && (b->all || b->records == 0);
+	b->records += records;
 	return got < 0 ? -1 : 0;
 }
 
@@ -54,31 +56,25 @@ list_files(const struct splits *s, size_t *count)
 }
 
 int
-bags_expect(struct plan_bags *b, struct model *m, const struct splits *s,
-	    const struct record_range_format *how, struct fail *f)
+bags_read(struct plan_bags *b, size_t *most, const struct model *m,
+	  size_t dataset, const struct splits *s,
+	  const struct record_range_format *how, struct fail *f)
 {
 	const struct reader_options o = { .format = how->name,
 					  .no_header = how->no_header };
-	const struct model_dataset d = model_dataset(m, 0);
-	size_t inputs, count;
-	size_t *most;
-	char **file = list_files(s, &count);
+	const struct model_dataset d = model_dataset(m, dataset);
 	struct batch batch = { 0 };
 	struct reader *r;
 	int status = -1;
+	size_t count;
+	char **file = list_files(s, &count);
 
-	model_inputs(m, &inputs);
-	most = mem_alloc(inputs, sizeof(*most));
-	*b = (struct plan_bags){ 0 };
 	batch_begin(&batch, d.input, d.inputs, d.label);
 	r = reader_open(file, count, &o, d.input, d.inputs, d.label, f);
 	if (r)
-		status = read_some(b, r, &batch, most, f);
-	if (status == 0)
-		model_expect(m, most);
+		status = read_some(b, r, &batch, most + d.first, f);
 	reader_close(r);
 	batch_release(&batch);
-	free(most);
 	free(file);
 	return status;
 }

@@ -12,11 +12,13 @@
 						   most */
 
 /*
- * Read the first records of the data, and give the model the largest number of
- * ids that one of them has for each input.  Set how many records were read, and
- * whether these were all.  Return 0, or -1 with the reason.
+ * Read the first records of a data set, and raise in most, which has a number
+ * for each input of the model, that of each of its inputs to the ids that one
+ * of them has at most.  Add what was read to plan_bags, and say whether these
+ * were all.  Return 0, or -1 with the reason.
  */
-int bags_expect(struct plan_bags *, struct model *, const struct splits *,
-		const struct record_range_format *, struct fail *);
+int bags_read(struct plan_bags *, size_t *most, const struct model *,
+	      size_t dataset, const struct splits *,
+	      const struct record_range_format *, struct fail *);
 
 #endif

@@ -31,7 +31,7 @@ struct kept {
 enum job { JOB_NONE, JOB_BLOCK, JOB_COUNT, JOB_BLOCK_DONE, JOB_COUNT_DONE };
 
 struct blocks {
-	const struct model *model;
+	struct model_dataset data;
 	struct record_range_format how;
 	struct cache cache;
 	struct skip_records bad;
@@ -79,15 +79,15 @@ static int
 read_span(struct blocks *b, const struct record_range *s, struct kept *to,
 	  struct fail *f)
 {
-	const struct model_dataset d = model_dataset(b->model, 0);
+	const struct model_dataset *d = &b->data;
 	int got = 1;
 
 	if (!b->reader || !record_range_follow(b->reader, s)) {
 		while (b->reader && record_range_finish(b->reader))
 			;
 		record_range_close(b->reader);
-		b->reader = record_range_open(s, &b->how, d.input, d.inputs,
-					      d.label, f);
+		b->reader = record_range_open(s, &b->how, d->input, d->inputs,
+					      d->label, f);
 	}
 	while (b->reader && got > 0)
 		got = read_some(b->reader, to, f);
@@ -127,7 +127,7 @@ read_block(struct blocks *b, struct fail *f)
 
 	batch_reset(&k->batch);
 	k->holes = 0;
-	k->batch.label.input = model_dataset(b->model, 0).label;
+	k->batch.label.input = b->data.label;
 	got = block_read(&block, k->frame.data, k->frame.size, f);
 	for (size_t i = 0; i < block.spans && got == 0; i++)
 		got = read_span(b, &block.span[i], k, f);
@@ -145,14 +145,14 @@ read_block(struct blocks *b, struct fail *f)
 static int
 count_span(struct blocks *b, struct fail *f)
 {
-	const struct model_dataset d = model_dataset(b->model, 0);
+	const struct model_dataset *d = &b->data;
 	struct record_range span;
 	int got = block_read_span(&span, b->read.frame.data,
 				  b->read.frame.size, f);
 
 	if (got == 0)
-		got = record_range_count(&span, &b->how, d.input, d.inputs,
-					 d.label, &b->tally, f);
+		got = record_range_count(&span, &b->how, d->input, d->inputs,
+					 d->label, &b->tally, f);
 	record_range_release(&span);
 	return got;
 }
@@ -187,13 +187,14 @@ run(void *arg)
 }
 
 struct blocks *
-blocks_new(const struct model *model, const struct record_range_format *how,
-	   uint64_t max_bad, const char *cache, size_t kept)
+blocks_new(const struct model *model, size_t dataset,
+	   const struct record_range_format *how, uint64_t max_bad,
+	   const char *cache, size_t kept)
 {
 	struct blocks *b = mem_alloc(1, sizeof(*b));
-	const struct model_dataset d = model_dataset(model, 0);
+	const struct model_dataset d = model_dataset(model, dataset);
 
-	b->model = model;
+	b->data = d;
 	b->how = *how;
 	b->how.stop = &b->stop;
 	b->cache.folder = cache;

@@ -29,7 +29,8 @@
 #define CODING			CODEC_VALUES(CODEC_OR) \
 				"CODEC[,from=STEP][@PATTERN]"
 
-enum { ACCUMULATE = CLI_LONG, BACKUP, BESIDE, CHECKPOINT, EVERY, FORGET, GRACE,
+enum { ACCUMULATE = CLI_LONG, BACKUP, BESIDE, CHECKPOINT, END_WITH, EVERY,
+       FORGET, GRACE, INPUT,
        IN_FLIGHT, JOURNAL, KEEP,
        KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
        PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, PULL, PUSH, QUEUE,
@@ -74,6 +75,10 @@ static const struct cli_option options[] = {
 	CLI_HEADING("The data"),
 	{ 'd', "data", "INPUT",
 	  "train on this file, or on all that fit a pattern" },
+	{ INPUT, "input", "NAME:INPUT",
+	  "the same of the model's data set NAME" },
+	{ END_WITH, "end-with", "NAME",
+	  "an epoch ends with that of this data set, too" },
 	{ 'F', "format", "FORMAT",
 	  "of the data, whatever their names are: svmlight, csv, tsv, "
 	  "idx, npy, npz or tar" },
@@ -87,9 +92,9 @@ static const struct cli_option options[] = {
 	{ VOCAB_ANYWHERE, "vocab-anywhere", NULL,
 	  "vocab_file= may be outside of the model's folder" },
 	CLI_HEADING("Steps"),
-	{ 'B', "batch", "BATCH",
+	{ 'B', "batch", "[NAME:]BATCH",
 	  "examples of a step, or of each replica of a round, or of each "
-	  "of their batches (default 32)" },
+	  "of their batches (default 32); or of that data set" },
 	{ ACCUMULATE, "accumulate", "N",
 	  "batches of a step, whose gradients are pushed as one "
 	  "(default 1)" },
@@ -207,11 +212,49 @@ check_mode(const struct coord_options *o)
 		cli_usage("--backup needs --mode=sync");
 }
 
-static void
-add_input(struct coord_settings *s)
+/* That of a name of so many letters, which may be new. */
+static struct coord_data *
+find_data(struct coord_settings *s, const char *name, size_t size)
 {
-	s->input = mem_resize(s->input, s->inputs + 1, sizeof(*s->input));
-	s->input[s->inputs++] = optarg;
+	for (size_t i = 0; i < s->datas; i++)
+		if (strncmp(s->data[i].name, name, size) == 0 &&
+		    s->data[i].name[size] == '\0')
+			return &s->data[i];
+	s->data = mem_grow(s->data, s->datas, &s->data_room,
+			   sizeof(*s->data));
+	s->data[s->datas] = (struct coord_data){
+		.name = mem_text_n(name, size) };
+	return &s->data[s->datas++];
+}
+
+/* "NAME:...", of which the rest is left. */
+static struct coord_data *
+find_named(struct coord_settings *s, const char *option)
+{
+	char *colon = strchr(optarg, ':');
+	struct coord_data *d;
+
+	if (!colon || colon == optarg || !colon[1])
+		cli_usage("%s: '%s' is not NAME:...", option, optarg);
+	d = find_data(s, optarg, (size_t)(colon - optarg));
+	optarg = colon + 1;
+	return d;
+}
+
+static void
+add_input(struct coord_data *d)
+{
+	d->input = mem_grow(d->input, d->inputs, &d->room, sizeof(char *));
+	d->input[d->inputs++] = optarg;
+}
+
+static void
+read_batch(struct coord_settings *s)
+{
+	struct coord_data *d = strchr(optarg, ':') ? find_named(s, "-B") :
+		NULL;
+
+	*(d ? &d->batch : &s->o.batch) = cli_uint(1, MAX_BATCH);
 }
 
 static void
@@ -224,17 +267,20 @@ read_option(struct coord_settings *s, int c)
 	case ACCUMULATE: o->batches = cli_uint(1, PLAN_BATCHES); break;
 	case 'b':	s->bind = optarg; break;
 	case BACKUP:	o->backup = cli_uint(0, WIRE_REPLICAS); break;
-	case 'B':	o->batch = cli_uint(1, MAX_BATCH); break;
+	case 'B':	read_batch(s); break;
 	case CHECKPOINT: s->ckpt.dir = optarg; break;
-	case 'd':	add_input(s); break;
+	case 'd':	add_input(&s->data[0]); break;
 	case 'D':
 		if (definitions_add(&s->definitions, optarg, &f) < 0)
 			cli_usage("-D: %s", f.text);
 		break;
+	case END_WITH:	find_data(s, optarg, strlen(optarg))->ends = true;
+			break;
 	case EVERY:	read_every(o); break;
 	case 'F':	o->format.name = optarg; break;
 	case FORGET:	o->forget_ms = cli_duration(); break;
 	case GRACE:	o->grace_ms = cli_duration(); break;
+	case INPUT:	add_input(find_named(s, "--input")); break;
 	case IN_FLIGHT:	o->in_flight = cli_uint(1, MAX_IN_FLIGHT); break;
 	case JOURNAL:	s->journal = optarg; break;
 	case KEEP:	s->ckpt.keep = cli_uint(0, UINT64_MAX);
@@ -395,6 +441,12 @@ read_cluster(struct coord_settings *s)
 	check_servers(&s->o);
 }
 
+static bool
+has_data(const struct coord_settings *s)
+{
+	return s->data[0].inputs > 0 || s->datas > 1;
+}
+
 static void
 check_data(const struct coord_settings *s)
 {
@@ -402,11 +454,15 @@ check_data(const struct coord_settings *s)
 
 	if (how->name && !reader_format(how->name))
 		cli_usage("-F: there is no format '%s'", how->name);
-	if (s->inputs == 0 && (how->name || how->no_header || s->shuffle ||
-			       s->split))
+	if (!has_data(s) && (how->name || how->no_header || s->shuffle ||
+			     s->split))
 		cli_usage("-F, --no-header, --shuffle and --split are for "
 			  "data, and none are given: say -d");
-	if (s->inputs > 0 && s->o.mode == MODE_SYNC && s->o.replicas == 0)
+	for (size_t i = 1; i < s->datas; i++)
+		if (s->data[i].inputs == 0)
+			cli_usage("there is no --input=%s:FILE",
+				  s->data[i].name);
+	if (has_data(s) && s->o.mode == MODE_SYNC && s->o.replicas == 0)
 		cli_usage("-d with --mode=sync needs --replicas=N: what a "
 			  "replica reads depends on how many there are");
 }
@@ -428,8 +484,9 @@ is_read(const struct coord_settings *s, const char *path)
 	bool read = is_same(path, s->requests) || is_same(path, s->model) ||
 		is_same(path, s->journal);
 
-	for (size_t i = 0; i < s->inputs; i++)
-		read = read || is_same(path, s->input[i]);
+	for (size_t i = 0; i < s->datas; i++)
+		for (size_t k = 0; k < s->data[i].inputs; k++)
+			read = read || is_same(path, s->data[i].input[k]);
 	return read;
 }
 
@@ -470,6 +527,7 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 				       .patience_ms = 60000,
 				       .grace_ms = 7000,
 				       .forget_ms = 24 * 3600 * 1000 };
+	find_data(s, "", 0);
 	s->ckpt.keep = 5;
 	s->requests = "-";
 	while ((c = cli_next(argc, argv, &s->common)) != -1)
@@ -546,35 +604,78 @@ coord_settings_model(struct coord_settings *s, struct model_source *source,
 }
 
 static int
-cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
+find_dataset(const struct model *model, const char *name, size_t *dataset,
+	     struct fail *f)
+{
+	struct model_dataset d;
+
+	for (size_t i = 0; i < model_datasets(model); i++) {
+		d = model_dataset(model, i);
+		*dataset = i;
+		if (strcmp(d.name, name) == 0 && d.inputs > 0)
+			return 0;
+	}
+	return *name ? fail(f, FAIL_CONFIG, "--input=%s: no input of the model "
+			    "is read from it (from=%s)", name, name) :
+		fail(f, FAIL_CONFIG, "-d: no input of the model is read from "
+		     "it: there is none, or each has a from=");
+}
+
+/* One of the data sets; most: for --plan, of each input of the model. */
+static int
+cut_one(struct coord_settings *s, const struct coord_data *data,
+	const struct model *model, size_t *most, struct fail *f)
 {
 	const uint64_t streams = coord_streams(&s->o);
-	const struct sampler_options o = {
-		.seed = s->o.seed, .unit = s->o.pack,
-		.batch = s->o.batch * s->o.batches / streams,
+	const uint64_t batch = data->batch ? data->batch : s->o.batch;
+	struct sampler_options o = {
+		.unit = s->o.pack,
+		.batch = batch * s->o.batches / streams,
 		.buffer = s->shuffle ? s->shuffle : ORDERED_RECORDS,
 		.shuffle = s->shuffle > 0,
 		.replicas = s->o.replicas * streams
 	};
-	struct splits splits;
-	struct model_dataset d;
+	struct splits splits = { 0 };
+	size_t dataset = 0;
 
-	if (s->inputs == 0)
-		return 0;
-	d = model_dataset(model, 0);
-	if (d.inputs == 0)
-		return fail(f, FAIL_CONFIG, "-d: no input of the model is read "
-			    "from it: there is none, or each has a from=");
-	if (splits_cut(&splits, s->input, s->inputs, &s->o.format,
-		       d.label != NULL,
+	if (find_dataset(model, data->name, &dataset, f) < 0 ||
+	    splits_cut(&splits, data->input, data->inputs, &s->o.format,
+		       model_dataset(model, dataset).label != NULL,
 		       s->split ? s->split : SPLIT_BYTES, f) < 0 ||
-	    (s->plan_only && bags_expect(&s->bags, model, &splits,
-					 &s->o.format, f) < 0)) {
+	    (s->plan_only && bags_read(&s->bags, most, model, dataset, &splits,
+				       &s->o.format, f) < 0)) {
 		splits_release(&splits);
 		return -1;
 	}
-	s->o.sampler = sampler_new(&o, &splits);
+	/* Each is shuffled in another order. */
+	o.seed = s->o.seed ^ (uint64_t)dataset << 48;
+	samplers_add(s->o.samplers, sampler_new(&o, &splits), dataset,
+		     data->ends);
 	return 0;
+}
+
+static int
+cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
+{
+	size_t inputs, *most;
+	int status = 0;
+
+	if (!has_data(s))
+		return 0;
+	if (s->datas > SAMPLERS)
+		return fail(f, FAIL_USAGE, "--input: more than %d data sets",
+			    SAMPLERS);
+	s->o.samplers = samplers_new(model, s->o.replicas *
+				       coord_streams(&s->o));
+	model_inputs(model, &inputs);
+	most = mem_alloc(inputs, sizeof(*most));
+	for (size_t i = 0; i < s->datas && status == 0; i++)
+		if (s->data[i].inputs > 0)
+			status = cut_one(s, &s->data[i], model, most, f);
+	if (status == 0 && s->plan_only)
+		model_expect(model, most);
+	free(most);
+	return status;
 }
 
 /* As many as the model's local lines say. */
@@ -694,14 +795,18 @@ void
 coord_settings_release(struct coord_settings *s)
 {
 	publisher_release(&s->ckpt);
-	sampler_free(s->o.sampler);
+	samplers_free(s->o.samplers);
 	partitioner_release(&s->o.partitioner);
 	placement_release(&s->o.placement);
 	coding_release(&s->o.push);
 	coding_release(&s->o.pull);
 	definitions_release(&s->definitions);
 	free(s->o.restored.sampler);
-	free(s->input);
+	for (size_t i = 0; i < s->datas; i++) {
+		free(s->data[i].name);
+		free(s->data[i].input);
+	}
+	free(s->data);
 	free(s->o.server);
 	free(s->server_list);
 	free(s->journal_path);

@@ -12,6 +12,15 @@
 
 extern const struct cli_program coord_program;
 
+/* What is said of a data set of the model. */
+struct coord_data {
+	char *name;		/* "" */
+	char **input;
+	size_t inputs, room;
+	uint64_t batch;		/* 0: the steps' */
+	bool ends;
+};
+
 struct coord_settings {
 	struct cli_common common;
 	struct cluster cluster;
@@ -23,8 +32,9 @@ struct coord_settings {
 	const char *queue;	/* an address, a FIFO or NULL */
 	const char *servers;	/* as given */
 	char *server_list;	/* a copy, cut into endpoints */
-	char **input;		/* files for the sampler */
-	size_t inputs;
+	struct coord_data *data;	/* for the samplers; that without a
+					   name comes first */
+	size_t datas, data_room;
 	uint64_t split, shuffle;	/* bytes; records */
 	struct plan_bags bags;	/* --plan: what the data show */
 	bool plan_only, print_task, keep_said, partition_said;

@@ -12,23 +12,29 @@
 #include <string.h>
 
 #define MORE_BLOCKS	2	/* blocks of the steps after those at hand */
+#define NONE		SIZE_MAX
+
+/* A data set of the coordinator's. */
+struct leased {
+	struct blocks *blocks;	/* NULL: the data set is our own */
+	struct batch part;	/* of the batch that is put together */
+};
 
 struct feed {
 	struct worker *worker;
 	struct feed_options o;
 	struct inputs *data;	/* NULL: the model is not known yet */
 	bool data_over;
-	struct blocks *blocks;	/* for data of the coordinator, in place of own
-				   data */
+	struct leased *leased;	/* INPUTS_FDS of them, for each data set of the
+				   model; NULL: the coordinator has none */
 	struct frame *want;	/* frames of the blocks that are needed */
 	size_t wants;
-	bool counting;
+	size_t counting;	/* the data set of the range being counted, or
+				   NONE */
 	uint64_t count;		/* number of the range being counted */
 	struct prefetch *eval;	/* inputs of the evaluation under way */
 	uint64_t evaluation;	/* its number */
 	struct batch batch, eval_batch;
-	struct batch slices;	/* records of the coordinator's data, if other
-				   data sets are read, too */
 	bool begun;		/* the batches are ready */
 	bool bad;		/* the inputs do not fit the model */
 	struct fail why;	/* why data cannot be read; kind 0: they can */
@@ -42,6 +48,7 @@ feed_new(struct worker *worker, const struct feed_options *o)
 
 	feed->worker = worker;
 	feed->o = *o;
+	feed->counting = NONE;
 	return feed;
 }
 
@@ -51,12 +58,15 @@ feed_free(struct feed *feed)
 	if (!feed)
 		return;
 	prefetch_close(feed->eval);
+	for (size_t d = 0; feed->leased && d < INPUTS_FDS; d++) {
+		blocks_free(feed->leased[d].blocks);
+		batch_release(&feed->leased[d].part);
+	}
+	free(feed->leased);
 	inputs_free(feed->data);
-	blocks_free(feed->blocks);
 	free(feed->want);
 	batch_release(&feed->batch);
 	batch_release(&feed->eval_batch);
-	batch_release(&feed->slices);
 	free(feed);
 }
 
@@ -67,9 +77,10 @@ feed_fds(const struct feed *feed, struct pollfd *fds)
 
 	if (feed->data && !feed->data_over)
 		count = inputs_fds(feed->data, fds);
-	if (feed->blocks)
-		fds[count++] = (struct pollfd){ blocks_fd(feed->blocks),
-						POLLIN, 0 };
+	for (size_t d = 0; feed->leased && d < INPUTS_FDS; d++)
+		if (feed->leased[d].blocks)
+			fds[count++] = (struct pollfd){
+				blocks_fd(feed->leased[d].blocks), POLLIN, 0 };
 	if (feed->eval)
 		fds[count++] = (struct pollfd){ prefetch_fd(feed->eval),
 						POLLIN, 0 };
@@ -83,6 +94,22 @@ unnamed(const struct feed *feed)
 	return &feed->o.input[0];
 }
 
+/* Return our own inputs of a data set; NULL: there are none. */
+static const struct input_files *
+own_files(const struct feed *feed, const char *name)
+{
+	for (size_t i = 0; i < feed->o.inputs; i++)
+		if (strcmp(feed->o.input[i].name, name) == 0)
+			return &feed->o.input[i];
+	return NULL;
+}
+
+static bool
+is_leased(const struct feed *feed, size_t dataset)
+{
+	return worker_leased(feed->worker) >> dataset & 1;
+}
+
 /*
  * Begin to read blocks of the coordinator's data.  One more block than can be
  * wanted is kept, so that the one used before stays.
@@ -92,13 +119,20 @@ begin_blocks(struct feed *feed)
 {
 	const struct model *model = worker_model(feed->worker);
 	const struct reader_options *o = &unnamed(feed)->reader;
-	const struct model_dataset d = model_dataset(model, 0);
 
 	feed->wants = worker_batches(feed->worker) + MORE_BLOCKS;
 	feed->want = mem_alloc(feed->wants, sizeof(*feed->want));
-	feed->blocks = blocks_new(model, worker_format(feed->worker),
-				  o->max_bad, o->cache, feed->wants + 1);
-	batch_begin(&feed->slices, d.input, d.inputs, d.label);
+	feed->leased = mem_alloc(INPUTS_FDS, sizeof(*feed->leased));
+	for (size_t i = 0; i < model_datasets(model); i++) {
+		const struct model_dataset d = model_dataset(model, i);
+		struct leased *l = &feed->leased[i];
+
+		if (!is_leased(feed, i))
+			continue;
+		l->blocks = blocks_new(model, i, worker_format(feed->worker),
+				       o->max_bad, o->cache, feed->wants + 1);
+		batch_begin(&l->part, d.input, d.inputs, d.label);
+	}
 }
 
 /* Give each data set a seed of its own, and so another order. */
@@ -119,18 +153,20 @@ set_seeds(struct feed *feed)
  * data as well.
  */
 static int
-check_inputs(const struct feed *feed, const struct record_range_format *how,
-	     struct fail *f)
+check_inputs(const struct feed *feed, struct fail *f)
 {
 	const struct model *model = worker_model(feed->worker);
 
-	if (unnamed(feed)->count == 0)
-		return 0;
-	if (how)
-		return fail(f, FAIL_USAGE, "ps-work has inputs, and ps-coord "
-			    "data for all workers (-d): name them in one "
-			    "place");
-	if (model_dataset(model, 0).inputs > 0)
+	for (size_t d = 0; d < model_datasets(model); d++) {
+		const struct input_files *in =
+			own_files(feed, model_dataset(model, d).name);
+
+		if (in && in->count > 0 && is_leased(feed, d))
+			return fail(f, FAIL_USAGE, "ps-work has inputs, and "
+				    "ps-coord data for all workers (-d): name "
+				    "them in one place");
+	}
+	if (unnamed(feed)->count == 0 || model_dataset(model, 0).inputs > 0)
 		return 0;
 	return fail(f, FAIL_USAGE, "ps-work has inputs, and the model reads "
 		    "none of them: %s", model_datasets(model) > 1 ?
@@ -144,7 +180,6 @@ begin_data(struct feed *feed)
 {
 	const struct feed_options *o = &feed->o;
 	const struct model *model = worker_model(feed->worker);
-	const struct record_range_format *how = worker_format(feed->worker);
 	const size_t none = unnamed(feed)->count == 0;
 	size_t inputs;
 	const struct input *input = model_inputs(model, &inputs);
@@ -155,10 +190,10 @@ begin_data(struct feed *feed)
 	feed->begun = true;
 	feed->data = inputs_new(model, o->input + none, o->inputs - none,
 				&feed->why);
-	feed->bad = !feed->data || check_inputs(feed, how, &feed->why) < 0;
+	feed->bad = !feed->data || check_inputs(feed, &feed->why) < 0;
 	if (feed->bad)
 		worker_unfit(feed->worker, &feed->why);
-	else if (how)
+	else if (worker_format(feed->worker))
 		begin_blocks(feed);
 }
 
@@ -199,8 +234,33 @@ give_batch(struct feed *feed)
 static void
 want_blocks(struct feed *feed)
 {
-	blocks_want(feed->blocks, feed->want,
-		    worker_blocks(feed->worker, feed->want, feed->wants));
+	for (size_t d = 0; d < INPUTS_FDS; d++)
+		if (feed->leased[d].blocks)
+			blocks_want(feed->leased[d].blocks, feed->want,
+				    worker_blocks(feed->worker, d, feed->want,
+						  feed->wants));
+}
+
+/* The split that is counted, if that has come to its end. */
+static void
+end_count(struct feed *feed)
+{
+	uint64_t number;
+	const struct frame *span = worker_index(feed->worker, &number);
+	struct record_range_tally tally;
+	struct fail why;
+	const int got = blocks_counted(feed->leased[feed->counting].blocks,
+				       &tally, &why);
+
+	if (got == 0)
+		return;
+	feed->counting = NONE;
+	if (span && number == feed->count && got > 0)
+		worker_indexed(feed->worker, &tally);
+	else if (span && number == feed->count)
+		worker_index_failed(feed->worker, &why);
+	if (got > 0)
+		free(tally.place);
 }
 
 /*
@@ -210,27 +270,18 @@ want_blocks(struct feed *feed)
 static void
 count_split(struct feed *feed)
 {
+	const struct frame *span;
 	uint64_t number;
-	const struct frame *span = worker_index(feed->worker, &number);
-	struct record_range_tally tally;
-	struct fail why;
+	size_t dataset;
 
-	if (feed->counting) {
-		const int got = blocks_counted(feed->blocks, &tally, &why);
-
-		if (got == 0)
-			return;
-		feed->counting = false;
-		if (span && number == feed->count && got > 0)
-			worker_indexed(feed->worker, &tally);
-		else if (span && number == feed->count)
-			worker_index_failed(feed->worker, &why);
-		if (got > 0)
-			free(tally.place);
-		span = worker_index(feed->worker, &number);
-	}
-	if (span && blocks_count(feed->blocks, span)) {
-		feed->counting = true;
+	if (feed->counting != NONE)
+		end_count(feed);
+	if (feed->counting != NONE ||
+	    !(span = worker_index(feed->worker, &number)))
+		return;
+	dataset = worker_index_dataset(feed->worker);
+	if (blocks_count(feed->leased[dataset].blocks, span)) {
+		feed->counting = dataset;
 		feed->count = number;
 	}
 }
@@ -272,26 +323,28 @@ take_own(struct feed *feed, uint64_t datasets)
 static bool
 have_slices(const struct feed *feed)
 {
-	struct worker_slice s;
+	struct lease_slice s;
 	size_t k = 0;
 
 	for (; worker_slice(feed->worker, k, &s); k++)
-		if (!blocks_have(feed->blocks, &s.block))
+		if (!blocks_have(feed->leased[s.dataset].blocks, &s.block))
 			return false;
 	return k > 0;
 }
 
 /* Copy the slices, which have been read; returns as blocks_slice(). */
 static int
-copy_slices(struct feed *feed, struct batch *to)
+copy_slices(struct feed *feed, size_t dataset, struct batch *to)
 {
-	struct worker_slice s;
+	struct lease_slice s;
 	int got = 0;
 
 	batch_reset(to);
 	for (size_t k = 0; worker_slice(feed->worker, k, &s); k++) {
-		got = blocks_slice(feed->blocks, &s.block, s.from, s.count,
-				   to, &feed->why);
+		if (s.dataset != dataset)
+			continue;
+		got = blocks_slice(feed->leased[dataset].blocks, &s.block,
+				   s.from, s.count, to, &feed->why);
 		if (got <= 0)
 			break;
 	}
@@ -306,20 +359,26 @@ static int
 take_slices(struct feed *feed)
 {
 	const struct model *model = worker_model(feed->worker);
-	uint64_t own;
-	int got;
+	const uint64_t all = worker_datasets(feed->worker);
+	const uint64_t own = all & ~worker_leased(feed->worker);
+	int got = 1;
 
 	if (!have_slices(feed))
 		return 0;
 	if (model_datasets(model) == 1)
-		return copy_slices(feed, &feed->batch);
-	own = worker_datasets(feed->worker) & ~UINT64_C(1);
+		return copy_slices(feed, 0, &feed->batch);
 	if (own == 0)
 		batch_reset(&feed->batch);
 	else if (take_own(feed, own) <= 0)
 		return 0;
-	got = copy_slices(feed, &feed->slices);
-	dataset_join(model, 0, &feed->batch, &feed->slices);
+	for (size_t d = 0; d < model_datasets(model) && got > 0; d++) {
+		struct batch *part = &feed->leased[d].part;
+
+		if (!((all & ~own) >> d & 1))
+			continue;
+		got = copy_slices(feed, d, part);
+		dataset_join(model, d, &feed->batch, part);
+	}
 	return got;
 }
 
@@ -346,7 +405,7 @@ feed_steps(struct feed *feed)
 {
 	if (!feed->begun && worker_model(feed->worker))
 		begin_data(feed);
-	if (feed->blocks) {
+	if (feed->leased) {
 		feed_slices(feed);
 		return;
 	}
@@ -384,16 +443,6 @@ check_evaluated(char *const *file, size_t count, struct fail *f)
 				    "once, and not to score on: name files "
 				    "for that", file[i]);
 	return 0;
-}
-
-/* Return our own inputs of a data set; NULL: there are none. */
-static const struct input_files *
-own_files(const struct feed *feed, const char *name)
-{
-	for (size_t i = 0; i < feed->o.inputs; i++)
-		if (strcmp(feed->o.input[i].name, name) == 0)
-			return &feed->o.input[i];
-	return NULL;
 }
 
 static void

@@ -32,7 +32,7 @@ void feed_free(struct feed *);
 /*
  * Fill in what to wait for besides messages; return how many, at most FEED_FDS.
  */
-#define FEED_FDS	(2 + INPUTS_FDS)
+#define FEED_FDS	(1 + 2 * INPUTS_FDS)
 size_t feed_fds(const struct feed *, struct pollfd *);
 
 /* Give the worker the batches that it wants, as far as they have been read. */

@@ -28,7 +28,7 @@
 				N(since)
 #define FIELDS_LEASE(N)		N(term) N(first) N(count) N(attempt) N(batch) \
 				N(rate) N(pass) N(more) N(slot) N(slots) \
-				N(from) N(server) N(call)
+				N(server) N(call)
 #define FIELDS_CANCEL(N)	N(first) N(count)
 #define FIELDS_DONE(N)		N(term) N(count)
 #define FIELDS_FAILED(N)	N(term) N(step) N(status)
@@ -37,7 +37,7 @@
 #define FIELDS_EVALUATE(N)	N(term) N(shard) N(shards) N(batch) \
 				N(cut)
 #define FIELDS_COMMIT(N)	N(run) N(term) N(step)
-#define FIELDS_INDEX(N)		N(term)
+#define FIELDS_INDEX(N)		N(term) N(dataset)
 #define FIELDS_INDEXED(N)	N(term) N(records)
 #define FIELDS_STANDBY(N)	N(run) N(term) N(life) N(counted)
 #define FIELDS_SYNC(N)		N(term) N(plan) N(seed) N(server) N(step) \

@@ -60,6 +60,12 @@ index_span(const struct index *x, uint64_t *number)
 	return x->under_way ? &x->frame : NULL;
 }
 
+size_t
+index_dataset(const struct index *x)
+{
+	return x->request.index.dataset;
+}
+
 void
 index_counted(struct index *x, const struct record_range_tally *t,
 	      uint64_t term)

@@ -17,8 +17,9 @@ void index_free(struct index *);
 void index_take(struct index *, const struct message *);
 void index_drop(struct index *);
 
-/* The span, or NULL; number: another one, another number. */
+/* The span, or NULL; number: another one, another number; and whose it is. */
 const struct frame *index_span(const struct index *, uint64_t *number);
+size_t index_dataset(const struct index *);
 
 void index_counted(struct index *, const struct record_range_tally *,
 		   uint64_t term);

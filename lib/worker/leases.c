@@ -235,7 +235,6 @@ leases_take(struct leases *ls, const struct message *m, bool declined)
 	l->replica = m->lease.slot;
 	l->replicas = m->lease.slots;
 	l->server = m->lease.server;
-	l->from = m->lease.from;
 	keep_frame(&l->blocks, m, 0, frames);
 	keep_frame(&l->after, m, 1, frames);
 	h->in_flight = 0;
@@ -444,42 +443,48 @@ add_block(struct frame *frame, size_t count, const struct frame *block)
 
 /* One of those that stand one behind the other; false: there is none. */
 static bool
-next_block(struct unpack *u, struct frame *block)
+next_slice(struct unpack *u, struct lease_slice *s)
 {
-	*block = (struct frame){ 0 };
-	if (unpack_left(u) > 0)
-		block->data = unpack_blob(u, &block->size);
-	return block->data && !u->bad;
+	*s = (struct lease_slice){ 0 };
+	if (unpack_left(u) == 0)
+		return false;
+	s->dataset = unpack_uint(u);
+	s->from = unpack_uint(u);
+	s->count = unpack_uint(u);
+	s->block.data = unpack_blob(u, &s->block.size);
+	return !u->bad;
+}
+
+static bool
+next_after(struct unpack *u, struct lease_slice *s)
+{
+	*s = (struct lease_slice){ 0 };
+	if (unpack_left(u) == 0)
+		return false;
+	s->dataset = unpack_uint(u);
+	s->block.data = unpack_blob(u, &s->block.size);
+	return !u->bad;
 }
 
 bool
-lease_block(const struct lease *l, size_t k, struct frame *block)
+lease_slice(const struct lease *l, size_t k, struct lease_slice *slice)
 {
 	struct unpack u = unpack_from(l->blocks.data, l->blocks.size);
 	bool there;
 
 	do
-		there = next_block(&u, block);
+		there = next_slice(&u, slice);
 	while (there && k-- > 0);
 	return there;
 }
 
-static size_t
-add_blocks(struct frame *frame, size_t count, size_t most,
-	   const struct text *blocks)
-{
-	struct unpack u = unpack_from(blocks->data, blocks->size);
-	struct frame block;
-
-	while (count < most && next_block(&u, &block))
-		count = add_block(frame, count, &block);
-	return count;
-}
-
 size_t
-leases_blocks(const struct leases *ls, struct frame *frame, size_t most)
+leases_blocks(const struct leases *ls, uint64_t dataset, struct frame *frame,
+	      size_t most)
 {
 	const struct lease *last = NULL;
+	struct lease_slice s;
+	struct unpack u;
 	size_t count = 0;
 
 	for (size_t i = 0; i < ls->count && count < most; i++) {
@@ -487,10 +492,18 @@ leases_blocks(const struct leases *ls, struct frame *frame, size_t most)
 
 		if (!lease_has_more(l) || lease_is_cancelled(l))
 			continue;
-		count = add_blocks(frame, count, most, &l->blocks);
+		u = unpack_from(l->blocks.data, l->blocks.size);
+		while (count < most && next_slice(&u, &s))
+			if (s.dataset == dataset)
+				count = add_block(frame, count, &s.block);
 		last = l;
 	}
-	return last ? add_blocks(frame, count, most, &last->after) : count;
+	u = unpack_from(last ? last->after.data : NULL,
+			last ? last->after.size : 0);
+	while (count < most && next_after(&u, &s))
+		if (s.dataset == dataset)
+			count = add_block(frame, count, &s.block);
+	return count;
 }
 
 /* ---- what always holds ---- */

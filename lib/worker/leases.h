@@ -20,7 +20,6 @@ struct lease {
 	float learning_rate;
 	uint64_t replica, replicas;	/* of a round; replicas 0: of none */
 	struct text blocks, after;	/* of the coordinator's data */
-	uint64_t from;			/* the first step's, in the block */
 	struct text step, args;		/* what a program is told, with a NUL
 					   behind it; empty: nothing */
 };
@@ -84,11 +83,18 @@ void leases_dropped(struct leases *, const struct lease *);
 /* Those that are over are forgotten; say what is to be said of that. */
 void leases_settle(struct leases *);
 
-/* The block of the k-th batch of its step; false: that has none. */
-bool lease_block(const struct lease *, size_t k, struct frame *);
+/* The k-th slice of its first step: so many records of a data set's block,
+   which lies in the lease; false: there is none. */
+struct lease_slice {
+	uint64_t dataset, from, count;
+	struct frame block;
+};
+bool lease_slice(const struct lease *, size_t k, struct lease_slice *);
 
-/* Different blocks that unfinished leases need, in that order. */
-size_t leases_blocks(const struct leases *, struct frame *, size_t most);
+/* Different blocks of a data set that unfinished leases need, in that
+   order. */
+size_t leases_blocks(const struct leases *, uint64_t dataset, struct frame *,
+		     size_t most);
 
 /* NULL, or what does not hold; see worker_check(). */
 const char *leases_check(const struct leases *);

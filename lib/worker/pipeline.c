@@ -243,8 +243,8 @@ find_line(struct pipeline *p, const struct lease *l)
 	return p->line = line_of(p, l);
 }
 
-static uint64_t
-datasets_of(const struct pipeline *p, const struct lease *l)
+uint64_t
+pipeline_datasets(const struct pipeline *p, const struct lease *l)
 {
 	return model_reads(p->o.model, line_of(p, l));
 }
@@ -256,7 +256,7 @@ batch_of(const struct pipeline *p, const struct lease *l)
 {
 	uint64_t batch, pass;
 
-	if (datasets_of(p, l) == 0)
+	if (pipeline_datasets(p, l) == 0)
 		return 0;
 	if (l)
 		return l->batch;
@@ -308,7 +308,7 @@ is_misread(const struct pipeline *p)
 	const struct lease *l = leases_next(p->o.leases, &step);
 
 	return s && l && (batch_of(p, l) != s->asked ||
-			  (s->asked > 0 && datasets_of(p, l) !=
+			  (s->asked > 0 && pipeline_datasets(p, l) !=
 			   batch_datasets(&s->batch)));
 }
 
@@ -370,7 +370,7 @@ take_batch(struct pipeline *p, struct inflight *s, const struct lease *l)
 	    (!batches_have(p->o.batches, &lease) || lease != l->id))
 		return false;
 	return batches_take(p->o.batches, &s->batch, s->asked,
-			    datasets_of(p, l)) == BATCH_TAKEN;
+			    pipeline_datasets(p, l)) == BATCH_TAKEN;
 }
 
 /* It is a step of this lease. */

@@ -47,6 +47,9 @@ void pipeline_expire(struct pipeline *);
 /* Examples that are to be read for the next step; 0: none. */
 uint64_t pipeline_want(const struct pipeline *);
 size_t pipeline_line(const struct pipeline *);	/* of that step */
+/* The data sets (a bit for each) that steps of a lease take; NULL: of the next
+   one. */
+uint64_t pipeline_datasets(const struct pipeline *, const struct lease *);
 /* Here they are; their room is swapped with that of an old batch. */
 void pipeline_put(struct pipeline *, struct batch *);
 /* true: these are to be read again; see worker_put_back(). */

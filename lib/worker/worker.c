@@ -42,7 +42,8 @@ struct worker {
 	struct fail lost;		/* why we said LOST */
 
 	struct run run;
-	bool leased_data;		/* the coordinator has some, */
+	uint64_t leased;		/* data sets of the coordinator's, a
+					   bit for each, */
 	struct record_range_format format;	/* which are read so */
 	struct leases *leases;
 	struct batches *batches;
@@ -172,7 +173,7 @@ forget_records(struct worker *w)
 {
 	uint64_t lease;
 
-	if (w->leased_data && batches_have(w->batches, &lease) &&
+	if (w->leased && batches_have(w->batches, &lease) &&
 	    !leases_find(w->leases, lease))
 		batches_drop(w->batches);
 }
@@ -311,7 +312,7 @@ begin_parts(struct worker *w)
 		.unfit = &w->unfit, .prefetch = w->options.prefetch,
 		.overlap = w->options.overlap,
 		.assigned = w->options.assigned,
-		.leased_data = w->leased_data
+		.leased_data = w->leased > 0
 	};
 	const struct evaluate_options scores = {
 		.model = model, .plan = &w->run.plan,
@@ -334,11 +335,14 @@ static int
 begin_run(struct worker *w, const struct message *m, uint64_t now,
 	  struct fail *f)
 {
-	w->leased_data = m->frames > 2;
-	if (w->leased_data &&
-	    block_read_format(&w->format, m->frame[2].data, m->frame[2].size,
-			      f) < 0)
+	w->leased = 0;
+	if (m->frames > 2 &&
+	    block_read_format(&w->format, &w->leased, m->frame[2].data,
+			      m->frame[2].size, f) < 0)
 		return -1;
+	if (w->leased >> 1 >> (model_datasets(w->run.model) - 1) > 0)
+		return fail(f, FAIL_PROTOCOL, "data sets that the model has "
+			    "not");
 	if (run_dial(&w->run, ROLE_WORKER, w->options.life, w->outbox, now,
 		     f) < 0)
 		return -1;
@@ -389,14 +393,29 @@ is_late(const struct worker *w, uint64_t term)
 	return w->session < SESSION_WELCOME || term != w->run.plan.term;
 }
 
+/* Has it records of all that is the coordinator's of what its steps take? */
+static bool
+has_records(const struct worker *w, const struct lease *l)
+{
+	struct lease_slice s;
+	uint64_t datasets = 0;
+	size_t k = 0;
+
+	for (; lease_slice(l, k, &s); k++)
+		datasets |= s.dataset < 64 ? UINT64_C(1) << s.dataset : 0;
+	return datasets == (pipeline_datasets(w->pipeline, l) & w->leased);
+}
+
 static int
 take_lease(struct worker *w, const struct message *m, struct fail *f)
 {
 	if (is_late(w, m->lease.term))
 		return 0;
-	if (!w->pipeline ||
-	    (m->frames > m->lease.call) != w->leased_data ||
-	    !leases_take(w->leases, m, batches_are_exhausted(w->batches)))
+	const struct lease *l;
+
+	if (!w->pipeline || (m->frames > m->lease.call) != (w->leased > 0) ||
+	    !leases_take(w->leases, m, batches_are_exhausted(w->batches)) ||
+	    ((l = leases_find(w->leases, m->request)) && !has_records(w, l)))
 		return fail(f, FAIL_PROTOCOL, "a lease that cannot be");
 	return 0;
 }
@@ -420,6 +439,18 @@ take_evaluate(struct worker *w, const struct message *m, struct fail *f)
 		return 0;
 	return w->evaluate ? evaluate_take(w->evaluate, m, f) :
 		fail(f, FAIL_PROTOCOL, "malformed EVALUATE");
+}
+
+static int
+take_index(struct worker *w, const struct message *m, struct fail *f)
+{
+	if (w->session < SESSION_WELCOME)
+		return 0;
+	if (m->index.dataset >= 64 || !(w->leased >> m->index.dataset & 1))
+		return fail(f, FAIL_PROTOCOL, "a data set that is not the "
+			    "coordinator's");
+	index_take(w->index, m);
+	return 0;
 }
 
 static int
@@ -462,9 +493,7 @@ receive_coordinator(struct worker *w, const struct message *m, uint64_t now,
 			client_relay(w->run.client, m, now);
 		return 0;
 	case MESSAGE_INDEX:
-		if (w->session >= SESSION_WELCOME)
-			index_take(w->index, m);
-		return 0;
+		return take_index(w, m, f);
 	case MESSAGE_PING: {
 		const struct message pong = message_answer(m, MESSAGE_PONG);
 
@@ -702,30 +731,25 @@ worker_unfit(struct worker *w, const struct fail *why)
 const struct record_range_format *
 worker_format(const struct worker *w)
 {
-	return w->leased_data ? &w->format : NULL;
+	return w->leased ? &w->format : NULL;
 }
 
-/* Each batch that a replica accumulates has one; local steps share one. */
-static uint64_t
-slice_records(const struct worker *w, const struct lease *l)
+uint64_t
+worker_leased(const struct worker *w)
 {
-	const bool shared = l->replicas == 0 ||
-		model_local(w->run.model).steps > 0;
-
-	return shared ? l->batch : l->batch / w->run.plan.batches;
+	return w->leased;
 }
 
 bool
-worker_slice(const struct worker *w, size_t k, struct worker_slice *s)
+worker_slice(const struct worker *w, size_t k, struct lease_slice *s)
 {
 	uint64_t step;
 	const struct lease *l = worker_want(w) > 0 ?
 		leases_next(w->leases, &step) : NULL;
 
-	if (!l || !lease_block(l, k, &s->block))
+	if (!l || !lease_slice(l, k, s))
 		return false;
-	s->from = l->from + (step - l->first) * l->batch;
-	s->count = slice_records(w, l);
+	s->from += (step - l->first) * s->count;
 	return true;
 }
 
@@ -736,9 +760,10 @@ worker_batches(const struct worker *w)
 }
 
 size_t
-worker_blocks(const struct worker *w, struct frame *frame, size_t most)
+worker_blocks(const struct worker *w, size_t dataset, struct frame *frame,
+	      size_t most)
 {
-	return leases_blocks(w->leases, frame, most);
+	return leases_blocks(w->leases, dataset, frame, most);
 }
 
 void
@@ -756,6 +781,12 @@ const struct frame *
 worker_index(const struct worker *w, uint64_t *number)
 {
 	return index_span(w->index, number);
+}
+
+size_t
+worker_index_dataset(const struct worker *w)
+{
+	return index_dataset(w->index);
 }
 
 void

@@ -27,6 +27,7 @@
 #include "model/batch.h"
 #include "wire/outbox.h"
 #include "wire/plan.h"
+#include "worker/leases.h"
 
 struct worker;
 
@@ -87,8 +88,10 @@ bool worker_has_run(const struct worker *);
 const struct model *worker_model(const struct worker *);
 uint64_t worker_seed(const struct worker *);	/* of the run */
 
-/* How to read what the coordinator leases; NULL: we have inputs of our own. */
+/* How to read what the coordinator leases; NULL: we have inputs of our own.
+   Of which data sets that is (a bit for each). */
 const struct record_range_format *worker_format(const struct worker *);
+uint64_t worker_leased(const struct worker *);
 
 /* Examples wanted for the next step that has no batch yet; 0: none. */
 size_t worker_want(const struct worker *);
@@ -123,24 +126,24 @@ bool worker_put_back(struct worker *, struct batch *);
 
 /*
  * With data of the coordinator's: the next step wants count records, or as many
- * as there are, of a block (see data/block) from its record number from on, in
- * the block's order.  In a round each batch that the replica accumulates has a
- * slice: of the k-th the k-th, false if there is none.  Local steps share one.
- * Frames are good until the next message.
+ * as there are, of a data set's block (see data/block) from its record number
+ * from on, in the block's order.  Of each data set each batch that the replica
+ * accumulates has a slice: the k-th slice, false if there is none.  Local steps
+ * share one.  Frames are good until the next message.
  */
-struct worker_slice {
-	struct frame block;
-	uint64_t from, count;
-};
-bool worker_slice(const struct worker *, size_t k, struct worker_slice *);
+bool worker_slice(const struct worker *, size_t k, struct lease_slice *);
 size_t worker_batches(const struct worker *);	/* of a step */
-/* The blocks that are needed, in that order, as far as they are known. */
-size_t worker_blocks(const struct worker *, struct frame *, size_t most);
+/* The blocks of a data set that are needed, in that order, as far as they are
+   known. */
+size_t worker_blocks(const struct worker *, size_t dataset, struct frame *,
+		     size_t most);
 /* The block of the next step cannot be read. */
 void worker_bad_block(struct worker *, const struct fail *why);
 
-/* A span to be counted, or NULL; number: another one, another number. */
+/* A span to be counted, or NULL; number: another one, another number; and of
+   which data set. */
 const struct frame *worker_index(const struct worker *, uint64_t *number);
+size_t worker_index_dataset(const struct worker *);
 void worker_indexed(struct worker *, const struct record_range_tally *);
 void worker_index_failed(struct worker *, const struct fail *why);
 void worker_bad_data(struct worker *, const struct fail *why);

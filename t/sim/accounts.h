@@ -51,6 +51,7 @@ bool accounts_failed(const struct accounts *, size_t owner);
 void accounts_lose(struct accounts *, size_t owner);
 
 uint64_t accounts_done(const struct accounts *);	/* steps */
+uint64_t accounts_done_of_other(const struct accounts *);	/* step line */
 uint64_t accounts_mark(const struct accounts *);	/* all below are */
 uint64_t accounts_given_up(const struct accounts *);	/* steps */
 /* So many of them, at most, were applied by some server, or all. */

@@ -1413,22 +1413,22 @@ holder(struct cluster *c, size_t i, struct process **p)
 	return (*p)->server ? (*p)->server : (*p)->corpse;
 }
 
+/* Of so many records, of which so many steps have been done. */
 static void
-check_visits(struct cluster *c, const double *visits)
+check_visits(struct cluster *c, const char *which, const double *visits,
+	     uint64_t records, uint64_t steps)
 {
-	const struct scenario *s = c->s;
-	const uint64_t records = s->files * s->file_records;
-	const uint64_t of_a_step = scenario_step_records(s);
-	const uint64_t all = accounts_done(c->accounts) * of_a_step;
+	const uint64_t of_a_step = scenario_step_records(c->s);
+	const uint64_t all = steps * of_a_step;
 
 	for (uint64_t i = 0; i < records; i++) {
 		const double n = visits[i] * (double)of_a_step;
 
 		if (n < (double)(all / records) ||
 		    n > (double)((all + records - 1) / records)) {
-			broken(c, "C7: record %llu was visited %g times, of "
+			broken(c, "C7: record %llu %swas visited %g times, of "
 			       "%llu visits to %llu records",
-			       (unsigned long long)i, n,
+			       (unsigned long long)i, which, n,
 			       (unsigned long long)all,
 			       (unsigned long long)records);
 			return;
@@ -1436,14 +1436,28 @@ check_visits(struct cluster *c, const double *visits)
 	}
 }
 
-static uint32_t
-find_visits(const struct model *model)
+static void
+check_all_visits(struct cluster *c, const double *visits)
 {
+	const struct scenario *s = c->s;
+	const uint64_t records = s->files * s->file_records;
+
+	check_visits(c, "", visits, records, accounts_done(c->accounts));
+	check_visits(c, "of the second data set ", visits + records + 1,
+		     s->second_files * s->second_records,
+		     accounts_done_of_other(c->accounts));
+}
+
+static uint32_t
+find_table(const struct model *model, const char *layer)
+{
+	const size_t size = strlen(layer);
 	size_t count;
 	const struct variable *v = model_variables(model, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if (strstr(v[i].name, "visits"))
+		if (strncmp(v[i].name, layer, size) == 0 &&
+		    v[i].name[size] == '/')
 			return (uint32_t)i;
 	return UINT32_MAX;
 }
@@ -1462,10 +1476,13 @@ hold_all(struct cluster *c, struct holding *h)
 	free(place);
 	memcpy(plan.run, o.run, PLAN_RUN);
 	*h = (struct holding){ .least = 1e9f, .most = -1e9f,
-			       .variable = find_visits(c->model),
+			       .variable = { find_table(c->model, "visits"),
+					     find_table(c->model, "visits2") },
+			       .records = c->s->files * c->s->file_records + 1,
 			       .model = model_variables(c->model, &count) };
 	if (c->s->sampler)
-		h->visits = mem_alloc(c->s->files * c->s->file_records + 1,
+		h->visits = mem_alloc(h->records + c->s->second_files *
+				      c->s->second_records,
 				      sizeof(*h->visits));
 	for (size_t i = 0; i < o.servers && all; i++) {
 		struct process *p;
@@ -1529,7 +1546,7 @@ check_servers(struct cluster *c)
 			broken(c, "%s", accounts_wrong(c->accounts));
 	}
 	if (all && h.visits && accounts_given_up(c->accounts) == 0)
-		check_visits(c, h.visits);
+		check_all_visits(c, h.visits);
 	free(h.visits);
 }
 
@@ -1659,6 +1676,8 @@ write_requests(const struct cluster *c, const char *name, size_t owner,
 				(unsigned long long)a->priority);
 		if (c->s->lines && (a->op == 't' || a->op == 'p') && i % 2)
 			fprintf(file, ",\"step\":\"other\"");
+		if (a->op == 'p' && scenario_counts_second(c->s, i))
+			fprintf(file, ",\"data\":\"second\"");
 		if (a->op == 'b')
 			fprintf(file, ",\"background\":true");
 		if ((a->op == 'e' || a->op == 'b') && c->s->sampler)

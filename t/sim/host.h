@@ -144,9 +144,9 @@ const struct fail *host_submit_why(const struct host_submit *);
 #define MODEL_TABLES	3
 
 /*
- * Each step adds one to every weight but those of "visits", of which each
- * record of the coordinator's data adds to its own, divided by the examples of
- * its step.
+ * Each step adds one to every weight but those of "visits", and for a second
+ * data set of "visits2", of which each record of the coordinator's data adds to
+ * its own, divided by the examples of its step.
  */
 void host_model_text(const struct scenario *, char *text, size_t size);
 
@@ -168,8 +168,10 @@ bool host_is_of_attempts(const char *variable);
 struct holding {
 	float least, most;
 	double sum;		/* of these, each row once */
-	double *visits;		/* NULL: there are none */
-	uint32_t variable;	/* visits' number in the model */
+	double *visits;		/* NULL: there are none; of the second data set
+				   behind those of the first */
+	uint32_t variable[2];	/* visits' numbers in the model */
+	uint64_t records;	/* of the first data set */
 	const struct variable *model;	/* the model's, */
 	float counted;		/* of those that count steps of a line */
 	double odd;		/* the sum of what tells attempts apart */

@@ -30,30 +30,43 @@ struct host_coord {
 	struct fail why;
 };
 
-/* The splits of the coordinator's data: files of nothing but numbers. */
+/* The splits of one of the coordinator's data sets: files of nothing but
+   numbers. */
 static struct sampler *
-make_sampler(const struct scenario *s)
+make_sampler(const struct scenario *s, size_t dataset)
 {
 	const uint64_t streams = coord_streams(&s->o);
 	const struct sampler_options o = {
-		.seed = s->seed, .unit = s->o.pack,
+		.seed = s->seed ^ dataset, .unit = s->o.pack,
 		.batch = s->o.batch * s->o.batches / streams,
 		.buffer = s->shuffle ? 10 : 20, .shuffle = s->shuffle,
 		.replicas = s->o.replicas * streams
 	};
-	struct splits splits = { .files = s->files, .count = s->files };
+	const uint64_t files = dataset == 0 ? s->files : s->second_files;
+	struct splits splits = { .files = files, .count = files };
 	char name[24];
 
-	if (!s->sampler)
-		return NULL;
-	splits.file = mem_alloc(s->files, sizeof(*splits.file));
-	splits.split = mem_alloc(s->files, sizeof(*splits.split));
-	for (size_t i = 0; i < s->files; i++) {
+	splits.file = mem_alloc(files, sizeof(*splits.file));
+	splits.split = mem_alloc(files, sizeof(*splits.split));
+	for (size_t i = 0; i < files; i++) {
 		snprintf(name, sizeof(name), "%zu", i);
 		splits.file[i].name = mem_text(name);
 		splits.split[i] = (struct split){ i, 0, UINT64_MAX };
 	}
 	return sampler_new(&o, &splits);
+}
+
+static struct samplers *
+make_samplers(const struct scenario *s, const struct model *model)
+{
+	struct samplers *all;
+
+	if (!s->sampler)
+		return NULL;
+	all = samplers_new(model, s->o.replicas * coord_streams(&s->o));
+	for (size_t i = 0; i < 1 + (s->second_records > 0); i++)
+		samplers_add(all, make_sampler(s, i), i, s->ends[i]);
+	return all;
 }
 
 static int
@@ -93,7 +106,7 @@ host_coord_new(const struct site *site, struct outbox *outbox, uint64_t life,
 	h->o.life = life;
 	h->o.checkpoint = false;	/* the publisher says so */
 	h->o.beside_journal = s->o.checkpoint;
-	h->o.sampler = make_sampler(s);
+	h->o.samplers = make_samplers(s, site->model);
 	h->ckpt.keep = 5;
 	h->ckpt.dir = s->o.checkpoint ? h->folder : NULL;
 	snprintf(h->folder, sizeof(h->folder), "%s/ck", site->folder);
@@ -125,7 +138,7 @@ host_coord_free(struct host_coord *h)
 	stream_close(&h->in);
 	if (h->out >= 0)
 		close(h->out);
-	sampler_free(h->o.sampler);
+	samplers_free(h->o.samplers);
 	free(h->o.restored.sampler);
 	text_release(&h->state);
 	free(h);

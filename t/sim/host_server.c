@@ -57,8 +57,10 @@ take_values(struct host_server *h, const struct message *m)
 			hold->model[p->variable].name);
 		const bool wide =
 			host_is_wide(hold->model[p->variable].name);
+		const bool second = p->variable == hold->variable[1];
 		const bool visits = p->table && hold->visits &&
-			p->variable == hold->variable;
+			(second || p->variable == hold->variable[0]);
+		const uint64_t first = second ? hold->records : 0;
 
 		for (size_t k = 0; k < p->count && value < end; k++, value++) {
 			if (odd) {
@@ -70,7 +72,8 @@ take_values(struct host_server *h, const struct message *m)
 				continue;
 			}
 			if (visits) {
-				hold->visits[p->first + k] += (double)*value;
+				hold->visits[first + p->first + k] +=
+					(double)*value;
 				continue;
 			}
 			hold->sum += wide ? 0 : (double)*value;

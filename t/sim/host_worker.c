@@ -113,6 +113,13 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 			"visits = embedding r dim=1 "
 			"embeddings_initializer=zeros\n",
 			(unsigned long long)(s->files * s->file_records + 1));
+	if (s->second_records > 0)
+		n += (size_t)snprintf(text + n, size - n,
+			"input q id rows=%llu from=second\n"
+			"visits2 = embedding q dim=1 "
+			"embeddings_initializer=zeros\n",
+			(unsigned long long)(s->second_files *
+					     s->second_records));
 	n += (size_t)snprintf(text + n, size - n, "%s%s%s%s%s", s->sets ?
 			      "input z float[1] from=second\n" : "",
 			      host_tells_attempts(s) ?
@@ -128,8 +135,9 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 	if (s->lines) {
 		n += (size_t)snprintf(text + n, size - n, " y\nstep other");
 		n += add_layers(s, text + n, size - n);
-		n += (size_t)snprintf(text + n, size - n, "%s variables=V "
-				      "reads=U", s->sets ? " y z" : "");
+		n += (size_t)snprintf(text + n, size - n, "%s%s variables=V "
+				      "reads=U", s->sets ? " y z" : "",
+				      s->second_records > 0 ? " visits2" : "");
 	}
 	n += add_local(s, text + n, size - n);
 	snprintf(text + n, size - n, "%s\noptimizer sgd learning_rate=1\n",
@@ -184,7 +192,8 @@ add_record(struct batch *b, const struct model *model, uint64_t number,
 	struct feature *i = input_of(b, model, "i");
 	struct feature *x = input_of(b, model, "x");
 	struct feature *r = input_of(b, model, "r");
-	struct feature *z = input_of(b, model, "z");
+	struct feature *z = input_of(b, model, "q") ? NULL :
+		input_of(b, model, "z");
 	const uint64_t e = b->examples++;
 
 	for (size_t k = 0; i && k < MODEL_ROWS; k++)
@@ -198,19 +207,44 @@ add_record(struct batch *b, const struct model *model, uint64_t number,
 	feature_add_value(&b->label, e, label);
 }
 
+/* One of the coordinator's second data set. */
+static void
+add_second(struct batch *b, const struct model *model, uint64_t number)
+{
+	const uint64_t e = b->each[1]++;
+
+	feature_add_id(input_of(b, model, "q"), e, number);
+	feature_add_value(input_of(b, model, "z"), e, 1);
+}
+
+/* So many of each data set; of workers' own second one as many as of the
+   first. */
+static void
+count_each(struct batch *b, const struct scenario *s,
+	   const struct model *model, uint64_t datasets)
+{
+	if (model_datasets(model) == 1)
+		return;
+	if (!b->each)
+		b->each = mem_alloc(2, sizeof(*b->each));
+	b->datasets = 2;
+	b->each[0] = datasets & 1 ? b->examples : 0;
+	if (s->second_records == 0)
+		b->each[1] = datasets >> 1 & 1 ? b->examples : 0;
+}
+
 void
 host_record_score(struct batch *b, const struct scenario *s,
 		  const struct model *model)
 {
 	add_record(b, model, s->files * s->file_records, 0);
+	count_each(b, s, model, 1);
 }
 
-/* All records of a block, in the order of its files. */
+/* All records of a block of files with so many each, in their order. */
 static uint64_t *
-list_records(const struct host_worker *h, const struct block *block,
-	     size_t *count)
+list_records(const struct block *block, uint64_t of_a_file, size_t *count)
 {
-	const uint64_t of_a_file = h->site->scenario->file_records;
 	uint64_t *list;
 	size_t n = 0;
 
@@ -237,25 +271,38 @@ is_bad(const struct scenario *s, uint64_t record)
 }
 
 static bool
-add_records(struct host_worker *h, const struct worker_slice *s,
+add_records(struct host_worker *h, const struct lease_slice *s,
 	    const uint64_t *record, const size_t *order, size_t count)
 {
 	const struct scenario *scenario = h->site->scenario;
+	const struct model *model = worker_model(h->worker);
 	bool bad = false;
 
 	for (uint64_t i = s->from; i < s->from + s->count && i < count; i++) {
 		const uint64_t number = record[order[i]];
 
+		if (s->dataset > 0) {
+			add_second(&h->batch, model, number);
+			continue;
+		}
 		bad = bad || is_bad(scenario, number);
-		add_record(&h->batch, worker_model(h->worker), number,
+		add_record(&h->batch, model, number,
 			   is_bad(scenario, number) ? BAD : (float)LABEL);
 	}
 	return bad && scenario->flaw == FLAW_READ;
 }
 
+static uint64_t
+records_of(const struct host_worker *h, size_t dataset)
+{
+	const struct scenario *s = h->site->scenario;
+
+	return dataset == 0 ? s->file_records : s->second_records;
+}
+
 /* false: it is no block; nobody should say such a thing. */
 static bool
-fill_slice(struct host_worker *h, const struct worker_slice *s, bool *bad)
+fill_slice(struct host_worker *h, const struct lease_slice *s, bool *bad)
 {
 	struct block block = { 0 };
 	size_t count, *order;
@@ -264,7 +311,7 @@ fill_slice(struct host_worker *h, const struct worker_slice *s, bool *bad)
 
 	if (block_read(&block, s->block.data, s->block.size, &f) < 0)
 		return false;
-	record = list_records(h, &block, &count);
+	record = list_records(&block, records_of(h, s->dataset), &count);
 	order = mem_alloc(count + 1, sizeof(*order));
 	block_order(block.seed, order, count);
 	*bad = add_records(h, s, record, order, count) || *bad;
@@ -278,29 +325,33 @@ fill_slice(struct host_worker *h, const struct worker_slice *s, bool *bad)
 static bool
 fill_slices(struct host_worker *h, bool *bad)
 {
-	struct worker_slice s;
+	const struct scenario *scenario = h->site->scenario;
+	const struct model *model = worker_model(h->worker);
+	struct lease_slice s;
 
 	*bad = false;
 	batch_reset(&h->batch);
+	count_each(&h->batch, scenario, model, 0);
 	for (size_t k = 0; worker_slice(h->worker, k, &s); k++)
 		if (!fill_slice(h, &s, bad))
 			return false;
+	count_each(&h->batch, scenario, model, worker_datasets(h->worker));
 	return h->batch.examples > 0;
 }
 
 static void
 feed_slices(struct host_worker *h, uint64_t now)
 {
-	const struct record_range_tally tally = {
-		.records = h->site->scenario->file_records
-	};
+	struct record_range_tally tally = { 0 };
 	struct fail why;
 	uint64_t number;
 	bool bad;
 
 	fail(&why, FAIL_DATA, "a record that cannot be read");
-	if (worker_index(h->worker, &number))
+	if (worker_index(h->worker, &number)) {
+		tally.records = records_of(h, worker_index_dataset(h->worker));
 		worker_indexed(h->worker, &tally);
+	}
 	while (fill_slices(h, &bad))
 		if (bad)
 			worker_bad_block(h->worker, &why);
@@ -320,21 +371,6 @@ can_read(struct host_worker *h, uint64_t want)
 	want = want < h->put_back ? want : h->put_back;
 	h->put_back -= want;
 	return want;
-}
-
-/* As many of the second data set, if the step takes it. */
-static void
-count_each(struct host_worker *h, uint64_t datasets)
-{
-	struct batch *b = &h->batch;
-
-	if (model_datasets(worker_model(h->worker)) == 1)
-		return;
-	if (!b->each)
-		b->each = mem_alloc(2, sizeof(*b->each));
-	b->datasets = 2;
-	for (size_t i = 0; i < 2; i++)
-		b->each[i] = datasets >> i & 1 ? b->examples : 0;
 }
 
 static void
@@ -366,7 +402,8 @@ feed_steps(struct host_worker *h, uint64_t now)
 		for (uint64_t e = 0; e < want; e++)
 			add_record(&h->batch, worker_model(h->worker), 0,
 				   bad ? BAD : (float)LABEL);
-		count_each(h, worker_datasets(h->worker));
+		count_each(&h->batch, s, worker_model(h->worker),
+			   worker_datasets(h->worker));
 		worker_batch(h->worker, &h->batch, now, now * 1000);
 	}
 }

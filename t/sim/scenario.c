@@ -159,6 +159,31 @@ draw_data(struct scenario *s, struct rng *r)
 	s->file_records = of_a_step * steps;
 }
 
+/* Of another length than the first one, which goes round it, or it round the
+   first; of numbers of its own. */
+static void
+draw_second(struct scenario *s)
+{
+	struct rng rng = { .seed = rng_mix(s->seed ^ 0x7365636f6e64) };
+	const uint64_t of_a_step = scenario_step_records(s);
+	const uint64_t most = 340 / of_a_step;
+
+	if (!s->sets || !s->sampler || chance(&rng, 4))
+		return;
+	s->second_files = between(&rng, 1, 2);
+	s->second_records = of_a_step * between(&rng, 1, most < 30 ? most :
+						30);
+	for (size_t i = 0; i < 2; i++)
+		s->ends[i] = chance(&rng, 5);
+}
+
+bool
+scenario_counts_second(const struct scenario *s, size_t request)
+{
+	return s->second_records > 0 && request % 2 > 0 &&
+		rng_mix(s->seed ^ request) % 2 > 0;
+}
+
 /* Data of a program's own often end. */
 static void
 draw_end(struct scenario *s)
@@ -806,7 +831,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	s->own = s->program && !s->sampler && s->o.mode != MODE_SYNC &&
 		rng_mix(seed ^ 5) % 2 > 0;
 	s->lines = s->lines && !s->own;
-	s->sets = s->lines && !s->sampler;
+	s->sets = s->lines;
 	if (s->o.checkpoint && chance(r, 2))
 		s->o.every_steps = between(r, 3, 12);
 	else if (s->o.checkpoint)
@@ -818,6 +843,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	draw_workers(s, r);
 	draw_network(s, r);
 	draw_data(s, r);
+	draw_second(s);
 	draw_flaw(s, r);
 	draw_end(s);
 	draw_requests(s, r);
@@ -890,6 +916,8 @@ scenario_print(const struct scenario *s, FILE *to)
 		s->workers, (unsigned long long)s->o.lease_ms,
 		s->o.checkpoint ? ", checkpoints" :
 		s->journal ? ", a journal" : "",
+		s->second_records > 0 ? ", a program's steps of two lines and "
+		"of two data sets of the coordinator's" :
 		s->sets ? ", a program's steps of two lines and data sets" :
 		s->lines ? ", a program's steps of two lines" :
 		s->own ? ", a program's steps, of data of its own" :

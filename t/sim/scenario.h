@@ -130,7 +130,10 @@ struct scenario {
 				   is there before anything else happens */
 	bool lines;		/* of two step lines, every second request is
 				   for the other one */
-	bool sets;		/* and that takes a second data set, too */
+	bool sets;		/* and that takes a second data set, too: */
+	uint64_t second_files, second_records;	/* the coordinator's; 0: of
+						   workers' own */
+	bool ends[2];		/* epochs of what takes it, with its own */
 	bool own;		/* with data of its own: see program.h */
 	bool sampler, shuffle;
 	enum flaw flaw;
@@ -150,6 +153,9 @@ struct scenario {
 #define WARNINGS	7
 #define WARNING_TAKES_OVER	1
 extern const char *const scenario_warnings[WARNINGS];
+
+/* Is an epoch that is asked for so counted by the second data set? */
+bool scenario_counts_second(const struct scenario *, size_t request);
 
 /* Everything is drawn from the seed; end with scenario_release(). */
 void scenario_draw(struct scenario *, uint64_t seed);

@@ -143,7 +143,7 @@ test_holes(const struct record_range_format *how, uint64_t seed)
 	ok(file && fclose(file) == 0);
 	block_order(seed, order, 70);
 	block_of(&p, seed, 0, 70);
-	blocks = blocks_new(fixture.model, how, 10, NULL, 4);
+	blocks = blocks_new(fixture.model, 0, how, 10, NULL, 4);
 	for (uint64_t from = 0; from < 70; from += 20) {
 		const uint64_t count = from < 60 ? 20 : 10;
 
@@ -158,13 +158,13 @@ test_holes(const struct record_range_format *how, uint64_t seed)
 	equals(slice(&p, 70, 1), -1);
 	blocks_free(blocks);
 
-	blocks = blocks_new(fixture.model, how, 9, NULL, 4);
+	blocks = blocks_new(fixture.model, 0, how, 9, NULL, 4);
 	named(slice(&p, 0, 20) == -1, "but no more than may be");
 	blocks_free(blocks);
 	pack_release(&p);
 
 	block_of(&p, BLOCK_IN_ORDER, 3, 1);
-	blocks = blocks_new(fixture.model, how, 1, NULL, 4);
+	blocks = blocks_new(fixture.model, 0, how, 1, NULL, 4);
 	named(slice(&p, 0, 1) == -1, "and not all of a step");
 	blocks_free(blocks);
 	pack_release(&p);
@@ -184,7 +184,7 @@ main(void)
 	const struct input *input = model_inputs(fixture.model, &inputs);
 
 	batch_begin(&batch, input, inputs, model_label(fixture.model));
-	blocks = blocks_new(fixture.model, &how, 0, NULL, 4);
+	blocks = blocks_new(fixture.model, 0, &how, 0, NULL, 4);
 	test(BLOCK_IN_ORDER);
 	test(77);
 	blocks_free(blocks);

@@ -2,6 +2,7 @@
 #include "coord/coord_data.h"
 
 #include "coordinator.h"
+#include "samplers_of.h"
 
 #define A	1
 #define B	2
@@ -32,7 +33,7 @@ new_sampler(void)
 	s.file[0].label = mem_text("labels");
 	sampler = sampler_new(&(struct sampler_options){
 		.batch = 4, .unit = 1, .buffer = 8 }, &s);
-	options.sampler = sampler;
+	options.samplers = samplers_of(sampler, 0);
 }
 
 static void
@@ -49,7 +50,7 @@ static void
 end(void)
 {
 	coordinator_end();
-	sampler_free(sampler);
+	samplers_free(options.samplers);
 }
 
 /* A worker is to count something. */
@@ -200,14 +201,14 @@ restored(const char *position, const char *warning)
 static void
 restores(void)
 {
-	struct sampler_reads visits = { 0 };
+	struct samplers_reads visits = { { { 0 } } };
 	struct pack place = { 0 };
 	char *position, copy[256];
 
 	restored(NULL, "the data begin with epoch 0, not where step-10 was: "
 		 "it does not say how far they were read");
-	sampler_take(sampler, 1);
-	sampler_take(sampler, 1);
+	sampler_take(sampler, 1, 1);
+	sampler_take(sampler, 1, 1);
 	data_note(c, &place, &visits);
 	position = data_position(c, &place, &visits);
 	ok(position && strlen(position) < sizeof(copy));
@@ -225,7 +226,8 @@ restores(void)
 	restored("c0", "the data begin with epoch 0");
 	end();
 	restored(copy, NULL);
-	named(sampler_take(sampler, 1) == 2, "it goes on behind what was read");
+	named(sampler_take(sampler, 1, 1) == 2,
+	      "it goes on behind what was read");
 	end();
 	pack_release(&place);
 }

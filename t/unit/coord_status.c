@@ -6,6 +6,7 @@
 #include "coord/coord_report.h"
 
 #include "coordinator.h"
+#include "samplers_of.h"
 
 #define A	1
 #define B	2
@@ -139,8 +140,8 @@ data(void)
 {
 	struct splits s = { .files = 1, .count = 1 };
 	struct sampler *sampler;
-	struct step step = { 0 };
 	const struct result r = { .examples = 4, .metrics = 2 };
+	struct lease_terms terms;
 
 	s.file = mem_alloc(1, sizeof(*s.file));
 	s.split = mem_alloc(1, sizeof(*s.split));
@@ -148,17 +149,20 @@ data(void)
 	s.split[0] = (struct split){ 0, 0, UINT64_MAX };
 	sampler = sampler_new(&(struct sampler_options){
 		.batch = 4, .unit = 1, .buffer = 8 }, &s);
-	options.sampler = sampler;
+	options.samplers = samplers_of(sampler, 0);
 	begin();
 	ok(has_none("pskit_epoch"));
 	sampler_count_next(sampler);
 	ok(sampler_counted(sampler, 0, 20, NULL, 0, &f) == 0);
 	ok(figure("pskit_epoch", "0") && figure("pskit_epoch_records", "20"));
-	step.place = sampler_take(sampler, 1);
-	data_done(c, &step, &r, NULL, NULL, now);
+	ask("{\"op\":\"train\"}");
+	queue_lease_stream(c->queue, c, 1, WIRE_NONE, &(struct lease_choice){
+		.streams = 1, .ahead = 1 }, &terms);
+	data_done(c, &r, NULL, NULL, now);
 	ok(figure("pskit_epoch_records_visited", "4"));
 	coordinator_end();
-	sampler_free(sampler);
+	samplers_free(options.samplers);
+	options.samplers = NULL;
 }
 
 static void

@@ -44,7 +44,7 @@ append(const char *path, uint32_t kind, const struct pack *p)
 
 /* ---- the coordinator's journal ---- */
 
-#define OTHER_JOURNAL	"journal: a journal of version 3, not 8: go on with " \
+#define OTHER_JOURNAL	"journal: a journal of version 3, not 9: go on with " \
 	"programs of the release that began the run, or remove it to begin " \
 	"anew"
 

@@ -128,34 +128,42 @@ takes_call(const void *call, size_t size, size_t blocks)
 	return leases_take(leases, &m, false);
 }
 
-/* A replica of two batches has two blocks in a frame, and the two after. */
+/* A replica of two batches has two slices of a data set in a frame, and the two
+   blocks after them; of another data set it has one. */
 static void
 test_blocks(void)
 {
 	struct message m = lease(1, 10, 1);
 	const struct lease *l;
 	struct frame frame[4];
+	struct lease_slice s;
 
 	begin();
 	m.frames = 2;
-	m.frame[0] = (struct frame){ "\xc4\1a\xc4\2bc", 7, NULL };
-	m.frame[1] = (struct frame){ "\xc4\2bc\xc4\1d", 7, NULL };
+	m.frame[0] = (struct frame){ "\0\5\4\xc4\1a" "\0\6\4\xc4\2bc"
+				     "\3\7\x10\xc4\3def", 21, NULL };
+	m.frame[1] = (struct frame){ "\0\xc4\2bc\0\xc4\1g", 9, NULL };
 	ok(leases_take(leases, &m, false));
-	ok(leases_blocks(leases, frame, 4) == 3 && frame[0].size == 1 &&
+	ok(leases_blocks(leases, 0, frame, 4) == 3 && frame[0].size == 1 &&
 	   frame[1].size == 2 && frame[2].size == 1);
-	equals(leases_blocks(leases, frame, 2), 2);
+	equals(leases_blocks(leases, 0, frame, 2), 2);
+	ok(leases_blocks(leases, 3, frame, 4) == 1 && frame[0].size == 3 &&
+	   leases_blocks(leases, 1, frame, 4) == 0);
 	l = begins(10);
-	named(lease_block(l, 0, frame) && frame->size == 1 &&
-	      lease_block(l, 1, frame) && frame->size == 2 &&
-	      !lease_block(l, 2, frame), "each batch has its block");
+	named(lease_slice(l, 0, &s) && s.block.size == 1 && s.from == 5 &&
+	      lease_slice(l, 1, &s) && s.block.size == 2 && s.from == 6 &&
+	      s.count == 4 && s.dataset == 0 &&
+	      lease_slice(l, 2, &s) && s.block.size == 3 && s.count == 16 &&
+	      s.dataset == 3 && !lease_slice(l, 3, &s),
+	      "each batch of each data set has its slice");
 	end();
 
 	begin();
 	m.frame[0].size--;
 	ok(leases_take(leases, &m, false));
 	l = begins(10);
-	named(lease_block(l, 0, frame) && !lease_block(l, 1, frame) &&
-	      !lease_block(l, 2, frame), "but one that is cut short");
+	named(lease_slice(l, 1, &s) && !lease_slice(l, 2, &s) &&
+	      !lease_slice(l, 3, &s), "but one that is cut short");
 	end();
 }
 

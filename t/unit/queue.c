@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 
+#include "samplers_of.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -650,16 +651,17 @@ streams(uint64_t seed)
 	struct request epoch = { .op = REQUEST_EPOCH, .steps = 1,
 				 .epochs = 1 };
 	struct sampler *sampler = make_sampler(seed);
+	struct samplers *samplers = samplers_of(sampler, 0);
 	struct rng rng = { .seed = seed };
 	struct queue *q = queue_new(0);
 	bool good;
 
-	queue_follow(q, sampler);
+	queue_follow(q, samplers);
 	queue_put(q, &epoch);
 	queue_begin(q, sampler_left(sampler));
 	good = never_stands(q, sampler, &rng);
 	queue_free(q);
-	sampler_free(sampler);
+	samplers_free(samplers);
 	return good;
 }
 
@@ -672,9 +674,10 @@ limits(void)
 	struct request epoch = { .op = REQUEST_EPOCH, .steps = 1,
 				 .epochs = 1 };
 	struct sampler *sampler = make_sampler(0);
+	struct samplers *samplers = samplers_of(sampler, 0);
 	struct queue *q = queue_new(0);
 
-	queue_follow(q, sampler);
+	queue_follow(q, samplers);
 	queue_put(q, &epoch);
 	queue_begin(q, sampler_left(sampler));
 	ok(queue_lease_stream(q, w1, 1, ANY, &any, &l) == 1 && l.first == 0);
@@ -686,7 +689,7 @@ limits(void)
 	named(queue_lease_stream(q, w2, 1, 2, &any, &l) == 0,
 	      "and is not leased");
 	queue_free(q);
-	sampler_free(sampler);
+	samplers_free(samplers);
 }
 
 /* What servers may have is to be done, whether it was leased since or not. */

@@ -89,7 +89,9 @@ objects(void)
 	ok(reads("epoch 3 learning_rate=0.5") && r.epochs == 3 &&
 	   r.learning_rate == 0.5f);
 	ok(reads("{\"op\":\"epoch\",\"epochs\":2}") &&
-	   r.op == REQUEST_EPOCH && r.epochs == 2);
+	   r.op == REQUEST_EPOCH && r.epochs == 2 && !r.data);
+	ok(reads("epoch data=u 2") && r.epochs == 2 && r.data &&
+	   strcmp(r.data, "u") == 0);
 }
 
 #define UP_TO	" is not a whole number from 1 to "
@@ -117,8 +119,8 @@ refusals(void)
 	refused("epoch x", "epoch 'x': not a number of epochs");
 	refused("epoch 0", "epoch '0': not a number of epochs");
 	refused("epoch batch=3",
-		"batch=3 means nothing to an epoch (learning_rate=X, "
-		"learning_rate_scale=X, priority=N do)");
+		"batch=3 means nothing to an epoch (data=NAME, "
+		"learning_rate=X, learning_rate_scale=X, priority=N do)");
 	refused("epoch learning_rate=0",
 		"learning_rate=0 is not a number above 0");
 	refused("epoch learning_rate_scale=0",
@@ -135,6 +137,9 @@ refusals(void)
 	refused("{\"op\":\"eval\",\"learning_rate_scale\":2}",
 		"\"learning_rate_scale\" is for train");
 	refused("{\"epochs\":2}", "\"epochs\" is for epoch");
+	refused("{\"data\":\"u\"}", "\"data\" is for epoch");
+	refused("{\"op\":\"epoch\",\"data\":2}", "\"data\" is no string");
+	refused("epoch data=a data=b", "'data=b': data was said before");
 	refused("{\"op\":\"epoch\",\"steps\":2}", "\"steps\" is for train");
 	refused("train batch=0", "batch=0" UP_TO "16777216");
 	refused("train batch=16777217", "batch=16777217" UP_TO "16777216");
@@ -234,6 +239,7 @@ written(void)
 		"{\"op\":\"eval\",\"files\":[\"\", \"a\\nb\"]}",
 		"{\"op\":\"eval\",\"id\":-4,\"files\":[\"a b\",\"\\\"\"]}",
 		"{\"step\":\"fit\"}", "{\"args\":{},\"steps\":4}",
+		"epoch 3 data=a\"b", "{\"op\":\"epoch\",\"data\":\"\"}",
 		"{\"op\":\"epoch\",\"args\":{\"a\": [0.10, \"}\"]}}",
 		"{\"args\":{\"a\":\"\\\"{\"},\"id\":3,\"step\":\"a\\\"b\"}",
 		"{\"id\":\"join\",\"steps\":9223372036854775807}"
@@ -252,6 +258,8 @@ written(void)
 		good = good && r.epochs == was.epochs &&
 			r.batch == was.batch && r.files == was.files &&
 			call_equal(r.call, was.call) &&
+			!r.data == !was.data &&
+			(!r.data || strcmp(r.data, was.data) == 0) &&
 			r.priority == was.priority &&
 			r.background == was.background &&
 			!r.target == !was.target &&

@@ -68,27 +68,23 @@ static bool
 once(struct sampler *l, const struct sampler_options *o, uint64_t epoch,
      uint64_t streams)
 {
-	const uint64_t steps = sampler_steps(l), n = sampler_records(l);
+	const uint64_t batches = sampler_batches(l), n = sampler_records(l);
 	unsigned char seen[8000] = { 0 };
 	uint64_t record[64], total = 0, in_stream[16] = { 0 };
 
-	for (uint64_t step = 0; step < steps; step++) {
-		const uint64_t place = sampler_take(l, streams);
+	for (uint64_t batch = 0; batch < batches; batch++) {
+		const uint64_t place = sampler_take(l, 1, streams);
 		struct slice s;
 
-		if (place != epoch * steps + step)
+		if (place != epoch * batches + batch)
 			return false;
-		for (uint64_t replica = 0; replica < o->replicas; replica++) {
-			if (!sampler_slice(l, place, replica, &s))
-				continue;
-			if (s.count != o->batch && total + s.count < n &&
-			    (step != steps - 1 || o->replicas == 1))
-				return false;
-			total += visit(l, &s, record);
-			in_stream[s.stream]++;
-			for (uint64_t i = 0; i < s.count; i++)
-				seen[record[i]]++;
-		}
+		sampler_slice(l, place, &s);
+		if (s.count != o->batch && batch != batches - 1)
+			return false;
+		total += visit(l, &s, record);
+		in_stream[s.stream]++;
+		for (uint64_t i = 0; i < s.count; i++)
+			seen[record[i]]++;
 	}
 	for (size_t i = 0, once = 0; i < sizeof(seen); i++) {
 		once += seen[i];
@@ -96,7 +92,7 @@ once(struct sampler *l, const struct sampler_options *o, uint64_t epoch,
 			return false;
 	}
 	/* Streams differ by a unit at most. */
-	for (uint64_t i = 1; i < sampler_streams(l, epoch * steps); i++)
+	for (uint64_t i = 1; i < sampler_streams(l, epoch * batches); i++)
 		if (in_stream[i] + o->unit < in_stream[0])
 			return false;
 	return total == n;
@@ -141,10 +137,10 @@ test_every_record_once(void)
 static void
 read_epoch(struct sampler *l, uint64_t epoch, uint64_t *record)
 {
-	for (uint64_t i = 0; i < sampler_steps(l); i++) {
+	for (uint64_t i = 0; i < sampler_batches(l); i++) {
 		struct slice s;
 
-		sampler_slice(l, epoch * sampler_steps(l) + i, 0, &s);
+		sampler_slice(l, epoch * sampler_batches(l) + i, &s);
 		record += visit(l, &s, record);
 	}
 }
@@ -159,8 +155,8 @@ test_order(void)
 	uint64_t a[120], b[120], c[120];
 	bool ascends = true;
 
-	sampler_take(one, 2);
-	sampler_take(same, 2);
+	sampler_take(one, 1, 2);
+	sampler_take(same, 1, 2);
 	read_epoch(one, 0, a);
 	read_epoch(same, 0, b);
 	read_epoch(one, 1, c);
@@ -169,13 +165,13 @@ test_order(void)
 	sampler_free(same);
 	o.seed = 2;
 	same = make(o, files, 4);
-	sampler_take(same, 2);
+	sampler_take(same, 1, 2);
 	read_epoch(same, 0, b);
 	named(memcmp(a, b, sizeof(a)) != 0, "another seed, another order");
 	sampler_free(same);
 	o.shuffle = false;
 	same = make(o, files, 4);
-	sampler_take(same, 1);
+	sampler_take(same, 1, 1);
 	read_epoch(same, 5, b);
 	for (int i = 1; i < 120; i++)
 		ascends = ascends && b[i] > b[i - 1];
@@ -194,27 +190,29 @@ test_runs(void)
 	struct block b;
 	bool streams = true, together = true;
 
-	sampler_take(l, 2);	/* 25 steps in units of 3: 9 of them */
-	ok(sampler_steps(l) == 25 && sampler_streams(l, 3) == 2);
+	sampler_take(l, 1, 2);	/* 25 steps in units of 3: 9 of them */
+	ok(sampler_batches(l) == 25 && sampler_streams(l, 3) == 2);
 	for (uint64_t i = 0; i < 25; i++) {
 		const uint64_t run = sampler_run(l, i);
 		struct slice to;
 
 		streams = streams && sampler_stream(l, i) == i / 3 % 2;
-		sampler_slice(l, i, 0, &s);
+		sampler_slice(l, i, &s);
 		for (uint64_t k = 1; k < run; k++) {
-			sampler_slice(l, i + k, 0, &to);
+			sampler_slice(l, i + k, &to);
 			together = together && to.first == s.first &&
 				to.from == s.from + k * 4;
 		}
 	}
 	ok(streams);
 	ok(together);
-	ok(sampler_slice(l, 3, 0, &s) && s.first == 0 && s.size == 20);
+	sampler_slice(l, 3, &s);
+	ok(s.first == 0 && s.size == 20);
 	ok(sampler_block_after(l, &s, &b) && b.span[0].number == 20 &&
 	   b.span[0].count == 20);
 	block_release(&b);
-	ok(sampler_slice(l, 24, 0, &s) && !sampler_block_after(l, &s, &b));
+	sampler_slice(l, 24, &s);
+	ok(!sampler_block_after(l, &s, &b));
 	sampler_free(l);
 }
 
@@ -226,15 +224,15 @@ test_returned(void)
 	struct sampler *l = make(o, files, 1);
 
 	for (int i = 0; i < 12; i++)
-		sampler_take(l, 1);
-	ok(sampler_now(l) == 1 && sampler_left(l) == 8);
-	sampler_return(l, 11);
-	ok(sampler_now(l) == 1 && sampler_left(l) == 9);
-	sampler_return(l, 9);
-	named(sampler_now(l) == 0 && sampler_left(l) == 1,
+		sampler_take(l, 1, 1);
+	ok(sampler_now(l) == 1 && sampler_left(l) == 32);
+	sampler_return(l, 11, 1);
+	ok(sampler_now(l) == 1 && sampler_left(l) == 36);
+	sampler_return(l, 9, 1);
+	named(sampler_now(l) == 0 && sampler_left(l) == 4,
 	      "what an epoch lacks is its own, though the next has begun");
-	ok(sampler_take(l, 1) == 9 && sampler_take(l, 1) == 11 &&
-	   sampler_take(l, 1) == 12);
+	ok(sampler_take(l, 1, 1) == 9 && sampler_take(l, 1, 1) == 11 &&
+	   sampler_take(l, 1, 1) == 12);
 	sampler_free(l);
 }
 
@@ -248,12 +246,13 @@ back_with(struct sampler *from, struct sampler *to, bool all)
 	sampler_write_position(from, &position, all);
 	good = sampler_read_counts(to, counts.data, counts.size, &why) == 0 &&
 		sampler_read_position(to, position.data, position.size,
-				      &why) == 0;
+				      false, &why) == 0;
 	for (size_t i = 0; i < position.size && good; i++)
-		good = sampler_read_position(to, position.data, i, &why) < 0;
+		good = sampler_read_position(to, position.data, i, false,
+					     &why) < 0;
 	if (good)
 		good = sampler_read_position(to, position.data, position.size,
-					     &why) == 0;
+					     false, &why) == 0;
 	pack_release(&counts);
 	pack_release(&position);
 	return good;
@@ -294,13 +293,13 @@ test_bytes(void)
 	ok(sampler_counted(l, 1, 9, place + 1, 1, &why) == 0 &&
 	   sampler_ready(l));
 	for (int i = 0; i < 10; i++)
-		sampler_take(l, 3);
-	sampler_return(l, 4);
+		sampler_take(l, 1, 3);
+	sampler_return(l, 4, 1);
 	other = uncounted(o, "a");
-	ok(back(l, other) && sampler_ready(other) && sampler_take(other, 1) == 4
-	   && sampler_take(other, 1) == 10);
-	sampler_slice(l, 7, 0, &s);
-	sampler_slice(other, 7, 0, &t);
+	ok(back(l, other) && sampler_ready(other) &&
+	   sampler_take(other, 1, 1) == 4 && sampler_take(other, 1, 1) == 10);
+	sampler_slice(l, 7, &s);
+	sampler_slice(other, 7, &t);
 	equals(memcmp(&s, &t, sizeof(s)), 0);
 	sampler_free(other);
 	other = uncounted(o, "b");
@@ -335,7 +334,7 @@ reads(struct sampler *l, const uint64_t *tail, size_t count)
 	pack_head(&p, count);
 	for (size_t i = 0; i < count; i++)
 		pack_uint(&p, tail[i]);
-	r = sampler_read_position(l, p.data, p.size, &why);
+	r = sampler_read_position(l, p.data, p.size, false, &why);
 	pack_release(&p);
 	return r == 0;
 }
@@ -352,30 +351,30 @@ test_positions(void)
 	struct sampler *l = make(o, files, 1), *other = make(o, files, 1);
 	struct pack p = { 0 };
 
-	named(READS(l, 2, 9, 11) && sampler_take(l, 1) == 9 &&
-	      sampler_take(l, 1) == 11 && sampler_take(l, 1) == 12,
+	named(READS(l, 2, 9, 11) && sampler_take(l, 1, 1) == 9 &&
+	      sampler_take(l, 1, 1) == 11 && sampler_take(l, 1, 1) == 12,
 	      "what older versions wrote one by one is read");
-	ok(READS(l, 0, 2, 3, 2, 4, 3) && sampler_left(l) == 3 &&
-	   sampler_take(l, 1) == 3 && sampler_take(l, 1) == 4 &&
-	   sampler_take(l, 1) == 9 && sampler_take(l, 1) == 10 &&
-	   sampler_take(l, 1) == 11 && sampler_take(l, 1) == 12);
+	ok(READS(l, 0, 2, 3, 2, 4, 3) && sampler_left(l) == 12 &&
+	   sampler_take(l, 1, 1) == 3 && sampler_take(l, 1, 1) == 4 &&
+	   sampler_take(l, 1, 1) == 9 && sampler_take(l, 1, 1) == 10 &&
+	   sampler_take(l, 1, 1) == 11 && sampler_take(l, 1, 1) == 12);
 	named(!READS(l, 1, 13) && !READS(l, 0, 1, 10, 3) &&
 	      !READS(l, 0, 1, 13, 1) && !READS(l, 0, 2, 0, 2, 1, 10) &&
 	      !READS(l, 0, 2, 2, 1, UINT64_MAX, 1) && !READS(l, 0, 1, 2) &&
 	      !READS(l, 0, 1, 0, 1, 1) && !READS(l, 3, 1),
 	      "none can have come back that was not taken");
 	for (int i = 0; i < 65536; i++)
-		sampler_take(other, 1);
+		sampler_take(other, 1, 1);
 	for (uint64_t i = 0; i < 65536; i += 128)
 		for (uint64_t k = 0; k < 64; k++)
-			sampler_return(other, i + k);
+			sampler_return(other, i + k, 1);
 	sampler_write_position(other, &p, false);
 	named(p.size < 1200, "many that came back take few bytes");
-	ok(sampler_read_position(l, p.data, p.size, &why) == 0 &&
-	   sampler_take(l, 1) == 0 && sampler_take(l, 1) == 1);
+	ok(sampler_read_position(l, p.data, p.size, false, &why) == 0 &&
+	   sampler_take(l, 1, 1) == 0 && sampler_take(l, 1, 1) == 1);
 	for (int i = 2; i < 65; i++)
-		sampler_take(l, 1);
-	equals(sampler_take(l, 1), 129);
+		sampler_take(l, 1, 1);
+	equals(sampler_take(l, 1, 1), 129);
 	pack_release(&p);
 	sampler_free(other);
 	sampler_free(l);
@@ -394,10 +393,10 @@ test_old_epochs(void)
 		struct slice s, t;
 
 		for (uint64_t i = 0; i < 30; i++)
-			sampler_take(l, 1 + i / 10);
+			sampler_take(l, 1, 1 + i / 10);
 		ok(back_with(l, other, all));
-		sampler_slice(l, 13, 0, &s);
-		sampler_slice(other, 13, 0, &t);
+		sampler_slice(l, 13, &s);
+		sampler_slice(other, 13, &t);
 		named((memcmp(&s, &t, sizeof(s)) == 0) == (all > 0), all ?
 		      "what an old epoch's step has read is known again" :
 		      "but not if nobody is to ask for it");

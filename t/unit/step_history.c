@@ -14,11 +14,24 @@ held(const struct call *c)
 
 static struct step_history h;
 
+/* Of two data sets of three. */
+static struct places
+at(uint64_t place)
+{
+	struct places p = places_none();
+
+	p.batches = 1;
+	p.first[0] = place;
+	p.first[2] = place + 7;
+	return p;
+}
+
 static void
 add(uint64_t first, uint64_t batch, float rate, uint64_t place)
 {
 	const struct asked_of a = { .first = first, .batch = batch,
-				    .learning_rate = rate, .place = place };
+				    .learning_rate = rate,
+				    .places = at(place) };
 
 	step_history_add(&h, &a);
 }
@@ -39,7 +52,7 @@ add_call(uint64_t first, uint64_t batch, struct call *call)
 {
 	step_history_add(&h, &(struct asked_of){ .first = first, .batch = batch,
 						 .call = call,
-						 .place = first });
+						 .places = at(first) });
 }
 
 /* Of the arguments, which requests and their steps have together. */
@@ -107,7 +120,10 @@ test_bytes(void)
 	      was(11, 10, 4, 0.5f, 12) && was(13, 12, 8, -0.25f, 14),
 	      "what was written is read again");
 	named(call_equal(step_history_of(&h, 15, &until).call, call) &&
-	      step_history_of(&h, 13, &until).place == 200,
+	      step_history_of(&h, 13, &until).places.first[0] == 200 &&
+	      step_history_of(&h, 13, &until).places.first[2] == 207 &&
+	      step_history_of(&h, 13, &until).places.first[1] ==
+	      PLACES_NONE,
 	      "with arguments and places");
 	named(ranges_total(&h.voided) == 3 && ranges_has(&h.voided, 15) &&
 	      ranges_has(&h.voided, 12), "and what was given up");

@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "wire/message.h"
 
+#include "samplers_of.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -59,12 +60,13 @@ static void
 test_affinity(void)
 {
 	struct sampler *sampler = make_sampler(100, 1, 1, 10);
+	struct samplers *samplers = samplers_of(sampler, 0);
 	struct queue *q = queue_new(7);
 
-	queue_follow(q, sampler);
+	queue_follow(q, samplers);
 	put(q, REQUEST_TRAIN, 10);	/* steps 7 to 16, of streams 0 1 0 1 */
-	ok(lease(q, 0, 0, 1, 6) == 1 && l.first == 7 && l.place == 0);
-	ok(lease(q, 0, 0, 1, 6) == 1 && l.first == 9 && l.place == 2);
+	ok(lease(q, 0, 0, 1, 6) == 1 && l.first == 7 && l.places.first[0] == 0);
+	ok(lease(q, 0, 0, 1, 6) == 1 && l.first == 9 && l.places.first[0] == 2);
 	ok(lease(q, 1, 1, 1, 6) == 1 && l.first == 8);
 	ok(lease(q, 0, 0, 1, 6) == 1 && l.first == 11);
 	named(lease(q, 0, 0, 1, 6) == 1 && l.first == 10,
@@ -79,18 +81,19 @@ test_affinity(void)
 	equals(queue_return(q, &crew[0]), 4);
 	named(lease(q, 1, 1, 1, 6) == 1 && l.first == 9 && l.attempt == 2,
 	      "what comes back goes first, to whoever is free");
-	equals(l.place, 2);
+	equals(l.places.first[0], 2);
 	queue_free(q);
-	sampler_free(sampler);
+	samplers_free(samplers);
 }
 
 static void
 test_together(void)
 {
 	struct sampler *sampler = make_sampler(23, 1, 4, 6);
+	struct samplers *samplers = samplers_of(sampler, 0);
 	struct queue *q = queue_new(0);
 
-	queue_follow(q, sampler);
+	queue_follow(q, samplers);
 	put(q, REQUEST_TRAIN, 3);
 	put(q, REQUEST_TRAIN, 20);
 	ok(lease(q, 0, 0, 8, 99) == 3 && l.first == 0);	/* the request's end */
@@ -102,7 +105,7 @@ test_together(void)
 	equals(queue_return(q, &crew[1]), 4);
 	ok(lease(q, 0, 0, 8, 99) == 4 && l.first == 4 && l.attempt == 2);
 	queue_free(q);
-	sampler_free(sampler);
+	samplers_free(samplers);
 }
 
 static void
@@ -118,10 +121,11 @@ static void
 test_epochs(void)
 {
 	struct sampler *sampler = make_sampler(10, 1, 1, 10);
+	struct samplers *samplers = samplers_of(sampler, 0);
 	struct queue *q = queue_new(0);
 	uint64_t left, told[2] = { 0 };
 
-	queue_follow(q, sampler);
+	queue_follow(q, samplers);
 	put(q, REQUEST_TRAIN, 3);
 	put(q, REQUEST_EPOCH, 2);
 	put(q, REQUEST_TRAIN, 5);
@@ -141,8 +145,8 @@ test_epochs(void)
 	      lease(q, 0, 0, 1, 99) == 0, "what is behind it waits for it");
 	equals(queue_barrier(q)->epochs, 1);
 	queue_begin(q, sampler_left(sampler));
-	ok(lease(q, 0, 0, 1, 99) == 1 && l.place == 10);
-	ok(lease(q, 0, 0, 1, 99) == 1 && l.place == 12);
+	ok(lease(q, 0, 0, 1, 99) == 1 && l.places.first[0] == 10);
+	ok(lease(q, 0, 0, 1, 99) == 1 && l.places.first[0] == 12);
 	queue_end(q, l.first);
 	queue_cancel(q, tell, told);
 	named(told[0] == 1 && told[1] == 9 + 5, "what has not ended is told");
@@ -150,9 +154,10 @@ test_epochs(void)
 	      sampler_left(sampler) == 8,
 	      "what was never leased is read by a later step");
 	put(q, REQUEST_TRAIN, 1);
-	ok(lease(q, 0, 0, 1, 99) == 1 && l.place == 11 && l.first == 20);
+	ok(lease(q, 0, 0, 1, 99) == 1 && l.places.first[0] == 11 &&
+	   l.first == 20);
 	queue_free(q);
-	sampler_free(sampler);
+	samplers_free(samplers);
 }
 
 /* One of a run's steps, by its number. */
@@ -170,16 +175,17 @@ any_order(uint64_t seed)
 	const size_t pack = 1 + rng_below(&rng, 4);
 	struct sampler *sampler = make_sampler(records, 1 + rng_below(&rng, 5),
 					      pack, rng_below(&rng, 30));
+	struct samplers *samplers = samplers_of(sampler, 0);
 	struct given given[PLACES];
 	unsigned char read[PLACES] = { 0 };
 	struct queue *q = queue_new(0);
-	const uint64_t steps = 3 * sampler_steps(sampler);
+	const uint64_t steps = 3 * sampler_batches(sampler);
 	uint64_t asked = 0, done = 0, lost = 0;
 	bool good = true;
 
 	for (size_t i = 0; i < PLACES; i++)
 		given[i].worker = -1;
-	queue_follow(q, sampler);
+	queue_follow(q, samplers);
 	for (int n = 0; good && done + lost < steps && n < 100000; n++) {
 		const int w = (int)rng_below(&rng, WORKERS);
 
@@ -197,9 +203,10 @@ any_order(uint64_t seed)
 
 				good = good && g->worker == -1 &&
 					(l.attempt == 1 ||
-					 g->place == l.place + i) &&
-					l.place + i < steps;
-				*g = (struct given){ l.place + i, w };
+					 g->place == l.places.first[0] + i) &&
+					l.places.first[0] + i < steps;
+				*g = (struct given){
+					l.places.first[0] + i, w };
 			}
 		}
 		for (uint64_t i = queue_watermark(q); i < queue_next(q); i++)
@@ -223,7 +230,7 @@ any_order(uint64_t seed)
 
 				if (!s || s->attempts == 0)
 					continue;
-				read[s->place]++;
+				read[queue_places(q, i).first[0]]++;
 				given[i].worker = -2;
 				lost++;
 			}
@@ -236,7 +243,7 @@ any_order(uint64_t seed)
 	if (!good)
 		printf("# seed %llu\n", (unsigned long long)seed);
 	queue_free(q);
-	sampler_free(sampler);
+	samplers_free(samplers);
 	return good;
 }
 

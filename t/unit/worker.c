@@ -546,7 +546,7 @@ blocks(void)
 	struct message m;
 	struct pack format = { 0 };
 	struct record_range_tally tally = { .whole = true };
-	struct worker_slice slice;
+	struct lease_slice slice;
 	struct frame need[4];
 	struct fail why;
 	uint64_t number;
@@ -561,7 +561,18 @@ blocks(void)
 
 	begin(model);
 	greeted();
-	block_write_format(&format, &(struct record_range_format){ 0 });
+	block_write_format(&format, &(struct record_range_format){ 0 }, 2);
+	m = plan_of(2);
+	m.frames = 3;
+	m.frame[2] = (struct frame){ format.data, format.size, NULL };
+	named(receive(COORDINATOR, &m) < 0,
+	      "a data set is one of the model's");
+	end();
+
+	begin(model);
+	greeted();
+	pack_reset(&format);
+	block_write_format(&format, &(struct record_range_format){ 0 }, 1);
 	m = plan_of(2);
 	m.frames = 3;
 	m.frame[2] = (struct frame){ format.data, format.size, NULL };
@@ -570,24 +581,23 @@ blocks(void)
 	m = (struct message){ .kind = MESSAGE_WELCOME };
 	m.welcome.role = ROLE_SERVER;
 	equals(receive(SERVER, &m), 0);
-	ok(!worker_slice(w, 0, &slice) && worker_blocks(w, need, 4) == 0);
+	ok(!worker_slice(w, 0, &slice) && worker_blocks(w, 0, need, 4) == 0);
 	m = lease_of(1, 5, 2);
-	m.lease.from = 6;
 	m.frames = 2;
-	m.frame[0] = (struct frame){ "\xc4\x03one", 5, NULL };
-	m.frame[1] = (struct frame){ "\xc4\x03two", 5, NULL };
+	m.frame[0] = (struct frame){ "\0\6\3\xc4\x03one", 8, NULL };
+	m.frame[1] = (struct frame){ "\0\xc4\x03two", 6, NULL };
 	equals(receive(COORDINATOR, &m), 0);
 	m.request = 2;
 	m.lease.first = 7;
 	m.lease.count = 1;
 	equals(receive(COORDINATOR, &m), 0);
 	ok(worker_slice(w, 0, &slice) && slice.from == 6 &&
-	   slice.count == BATCH && slice.block.size == 3 &&
+	   slice.count == 3 && slice.block.size == 3 &&
 	   !worker_slice(w, 1, &slice));
-	named(worker_blocks(w, need, 4) == 2 &&
+	named(worker_blocks(w, 0, need, 4) == 2 &&
 	      memcmp(need[0].data, "one", 3) == 0 &&
 	      memcmp(need[1].data, "two", 3) == 0 &&
-	      worker_blocks(w, need, 1) == 1,
+	      worker_blocks(w, 0, need, 1) == 1,
 	      "blocks are named once, in their order");
 	post_clear();
 	fail(&why, FAIL_DATA, "a.tsv:9: no label");
@@ -603,6 +613,8 @@ blocks(void)
 	equals(receive(COORDINATOR, &m), 0);
 	worker_index_failed(w, &why);
 	ok(says(COORDINATOR, MESSAGE_REFUSED) && !worker_index(w, &number));
+	m.index.dataset = 1;
+	named(receive(COORDINATOR, &m) < 0, "nothing else is counted");
 	pack_release(&format);
 	end();
 }
