@@ -39,9 +39,9 @@ setup() {
 	ps-ckpt import -m model.ps first.npz saved >/dev/null
 	ps-ckpt convert saved last.npz
 	"$PYTHON" net.py state last.npz first.pkl
-	echo train 100 | ps-local -q -C saved -- --step="$net" --repeat \
-		train.svm -- ps-coord -m model.ps -B 4 --checkpoint=saved \
-		>out 2>log
+	echo train 100 | ps-local -q -C saved -- --prefetch=0 --step="$net" \
+		--repeat train.svm -- ps-coord -m model.ps -B 4 \
+		--checkpoint=saved >out 2>log
 	[ "$(grep -c '"loss"' out)" = 100 ]
 	ps-ckpt convert saved last.npz
 	"$PYTHON" net.py state last.npz last.pkl
@@ -83,6 +83,44 @@ setup() {
 	run -1 "$PYTHON" net.py else
 	assert_output "usage: net.py [model | initial FILE.npz | \
 state FILE.npz FILE.pkl]"
+}
+
+@test "a function with data of its own says how many, and when they end" {
+	cat >own.py <<-'END'
+		import numpy as np, pskit_jax
+		points = np.arange(10, dtype="f4")[:, None]
+		def data(request):
+		    global points
+		    x, points = (points[:request["batch"]],
+		                 points[request["batch"]:])
+		    if len(x) == 0:
+		        raise pskit_jax.End
+		    return {"x": x}
+		def fit(params, batch, key):
+		    x = batch["x"]
+		    z = x * params["kernel"] + params["bias"]
+		    return ((z - 2 * x) ** 2).mean(), {"seen": (x.sum(), 1)}
+		def score(params, batch, key):
+		    z = batch["x"] * params["kernel"]
+		    return abs(z[:, 0] - batch["y"]).mean()
+		params = {"kernel": np.ones(1, "f4"), "bias": np.zeros(1, "f4")}
+		pskit_jax.main(params, {"own": fit, "score": score}, """
+		    input x float[1]
+		    label y float
+		    step own
+		    step score x y reads=kernel
+		    metric seen
+		    optimizer sgd learning_rate=0.01
+		""", data=data)
+	END
+	"$PYTHON" own.py model >own.ps
+	printf 'train 2\neval x.svm\ntrain 9 batch=3\n' >requests
+	echo '4 1:1' >x.svm
+	run -66 --separate-stderr ps-local -q -- --step="'$PYTHON' own.py" -- \
+		ps-coord -m own.ps -B 4 requests
+	assert_equal "$(grep -o '"examples":[0-9]*\|"seen":[0-9]*' \
+		<<<"$output" | tr '\n' ' ')" '"examples":4 "seen":6 '\
+'"examples":4 "seen":22 "examples":1 "seen": "examples":2 "seen":17 '
 }
 
 @test "jax: the example reads digits" {

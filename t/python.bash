@@ -15,7 +15,8 @@ begin_library() {
 	: "${PYTHON:=/usr/bin/python3}"
 	"$PYTHON" -c "import $1, numpy" 2>/dev/null ||
 		skip "NOT TESTED: $PYTHON has no $2; PYTHON may name one"
-	export PYTHON PYTHONPATH=$SRC/examples/$3 TMPDIR=$PWD
+	export PYTHON TMPDIR=$PWD
+	export PYTHONPATH=$SRC/examples/$3:$SRC/examples/numpy
 	net="'$PYTHON' net.py"
 	printf '%s\n' '+1 1:1 2:1' '-1 3:1' '+1 1:1 4:1' '-1 2:1 3:1' \
 		'+1 1:2 3:1' '-1 3:2 4:1' '+1 1:1 3:-1' '-1 1:-1' >train.svm

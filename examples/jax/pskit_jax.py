@@ -17,11 +17,10 @@
 
 The file has the uses of one with pskit_torch.py: "model", "initial FILE.npz",
 "state FILE.npz FILE.pkl", which pickles the tree of parameters as arrays of
-NumPy, and without a word it is the step program.
+NumPy, and without a word it is the step program.  It needs pskit_numpy.py,
+which talks to the worker.
 """
-import json
 import math
-import mmap
 import os
 import pickle
 import sys
@@ -32,20 +31,26 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pskit_numpy
+from pskit_numpy import BadBatch, End
 
 
-class BadBatch(Exception):
-    """Raised by a loss: the batch cannot be computed, for this reason."""
-
-
-def main(params, loss, lines, sends, name="step", predict=None, predicts=None,
-         settings=""):
+def main(params, loss, lines, sends=None, name="step", predict=None,
+         predicts=None, settings="", data=None):
     """Do what the command line says.
 
     params is a tree of arrays, which are variables by their paths.
     loss(params, batch, key) returns the mean over the examples, or that and a
     dictionary of metrics, (sum, weight) each; it is compiled, for each shape
     that batches have.  predict(params, batch) returns examples x predicts.
+
+    Several step lines are written in lines, without sends; loss is then a
+    dictionary of functions by their names.
+
+    data(request) is for step lines without inputs.  It returns the batch, a
+    dictionary of arrays whose first axis is the examples, of which
+    request["batch"] are wanted, and raises End when none are left.  It is not
+    compiled, and so may read files.
     """
     word = sys.argv[1:]
     if word == ["model"]:
@@ -56,7 +61,7 @@ def main(params, loss, lines, sends, name="step", predict=None, predicts=None,
         with open(word[2], "wb") as file:
             pickle.dump(load(params, word[1]), file)
     elif not word:
-        Program(params, loss, predict).run()
+        Program(params, loss, predict, data).run()
     else:
         sys.exit("usage: %s [model | initial FILE.npz | "
                  "state FILE.npz FILE.pkl]" % sys.argv[0])
@@ -91,6 +96,8 @@ def model(params, lines, sends, name, predicts, settings):
         out.append("variable  %s [%s]%s" % (
             n, ",".join(map(str, a.shape)),
             " initializer=" + same[0] if same else ""))
+    if sends is None:
+        return "\n".join(out) + "\n"
     step = ["step     ", name, *sends]
     if predicts:
         step.append("predicts=[%s]" % ",".join(map(str, predicts)))
@@ -106,100 +113,72 @@ def load(params, path):
 
 # ---- the step program ----
 
-class Program:
-    def __init__(self, params, loss, predict):
-        self.params = params
+def compile(loss):
+    """What trains by a loss, and what evaluates."""
+    def both(params, batch, key):
+        said = loss(params, batch, key)
+        return said if isinstance(said, tuple) else (said, {})
+
+    def train(params, layers, batch, key, examples):
+        def total(params, layers):
+            mean, metrics = both(params, {**batch, **layers}, key)
+            return mean * examples, (mean, metrics)
+
+        return jax.grad(total, argnums=(0, 1), has_aux=True)(params, layers)
+
+    return jax.jit(train), jax.jit(both)
+
+
+class Program(pskit_numpy.Program):
+    def __init__(self, params, loss, predict, data):
+        super().__init__()
+        self.params, self.data = params, data
         self.tree = jax.tree_util.tree_structure(params)
-        self.names = [n for n, _ in variables(params)]
-        self.shape = {n: np.shape(x) for n, x in variables(params)}
-        self.maps = []
-
-        def both(params, batch, key):
-            said = loss(params, batch, key)
-            return said if isinstance(said, tuple) else (said, {})
-
-        def train(params, layers, batch, key, examples):
-            def total(params, layers):
-                mean, metrics = both(params, {**batch, **layers}, key)
-                return mean * examples, (mean, metrics)
-
-            return jax.grad(total, argnums=(0, 1), has_aux=True)(params,
-                                                                 layers)
-
-        self.train = jax.jit(train)
-        self.evaluate = jax.jit(both)
+        self.leaves = dict(variables(params))
+        self.steps = {n: compile(f) for n, f in loss.items()} \
+            if isinstance(loss, dict) else None
+        self.step = None if self.steps else compile(loss)
         self.predict = jax.jit(predict) if predict else None
-        # What is printed is no answer.
-        self.out = os.fdopen(os.dup(1), "wb", 1 << 16)
-        os.dup2(2, 1)
-
-    def run(self):
-        while line := sys.stdin.buffer.readline():
-            request = json.loads(line)
-            self.map(request.get("shm"))
-            sent = {a["name"]: self.receive(a) for a in request["sent"]}
-            try:
-                head, arrays = self.answer(request, sent)
-            except BadBatch as why:
-                head, wanted = {"error": str(why)}, []
-            else:
-                head["shm"] = True
-                wanted = request["wanted"]
-            behind = [self.give(arrays[a["name"]], a) for a in wanted]
-            self.out.write(json.dumps(head).encode() + b"\n" +
-                           b"".join(behind))
-            self.out.flush()
-
-    # ---- where arrays lie ----
-
-    def map(self, shm):
-        if shm and shm["size"] > (len(self.maps[-1]) if self.maps else 0):
-            self.maps.append(mmap.mmap(shm["fd"], shm["size"]))
-
-    def shared(self, a, kind):
-        return np.frombuffer(self.maps[-1], kind, math.prod(a["shape"]),
-                             a["offset"]).reshape(a["shape"])
 
     def receive(self, a):
-        """A copy: what it is in is written to when the next request comes."""
-        kind = "<i8" if a.get("type") == "uint64" else "<f4"
-        if "offset" in a:
-            return self.shared(a, kind).copy()
-        size = np.dtype(kind).itemsize * math.prod(a["shape"])
-        return np.frombuffer(sys.stdin.buffer.read(size),
-                             kind).reshape(a["shape"])
+        """A copy: what it is in is written to when the next request comes.
 
-    def give(self, x, a):
-        x = np.asarray(x, "<f4").reshape(a["shape"])
-        if "offset" not in a:
-            return x.tobytes()
-        self.shared(a, "<f4")[...] = x
-        return b""
+        JAX has ids of 32 bits, unless it is told otherwise.
+        """
+        x = super().receive(a).copy()
+        return x.view("<i8") if x.dtype == np.uint64 else x
 
     # ---- an answer ----
 
     def answer(self, request, sent):
+        """A line may take a part of the variables: others are as they were at
+        first, and no gradient of theirs is wanted."""
         params = jax.tree_util.tree_unflatten(
-            self.tree, [jnp.asarray(sent.pop(n)).reshape(self.shape[n])
-                        for n in self.names])
+            self.tree, [jnp.asarray(sent.pop(n, x)).reshape(np.shape(x))
+                        for n, x in self.leaves.items()])
         if request["op"] == "predict":
             return {}, {request["name"]: self.predict(params, sent)}
-        # JAX has ids of 32 bits, unless it is told otherwise.
+        train, evaluate = self.steps[request["name"]] if self.steps else \
+            self.step
         key = jax.random.key(request.get("seed", 0) & 0xffffffff)
         if request["op"] == "evaluate":
-            return self.head(*self.evaluate(params, sent, key)), {}
+            return self.head(*evaluate(params, sent, key)), {}
         wanted = {a["name"] for a in request["wanted"]}
         layers = {n: x for n, x in sent.items() if n in wanted}
         batch = {n: x for n, x in sent.items() if n not in wanted}
+        if "batch" in request:
+            batch = self.data(request)
+            examples = len(next(iter(batch.values())))
+        else:
+            examples = request["sent"][0]["shape"][0]
         # A gradient is a sum over examples, the loss is their mean.
-        examples = request["sent"][0]["shape"][0]
-        (gradients, by_layers), said = self.train(params, layers, batch, key,
-                                                  examples)
-        return self.head(*said), {**dict(variables(gradients)), **by_layers}
+        (gradients, by_layers), said = train(params, layers, batch, key,
+                                             examples)
+        return {**self.head(*said), "examples": examples}, \
+            {**dict(variables(gradients)), **by_layers}
 
     @staticmethod
     def head(loss, metrics):
         loss = float(loss)
         return {"loss": loss if math.isfinite(loss) else None,
-                "metrics": {n: [float(sum), float(weight)]
-                            for n, (sum, weight) in metrics.items()}}
+                "metrics": pskit_numpy.pairs(metrics)}

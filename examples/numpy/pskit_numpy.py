@@ -27,9 +27,18 @@ and is a program with two uses:
 """
 import json
 import mmap
+import os
 import sys
 
 import numpy as np
+
+
+class BadBatch(Exception):
+    """Raised by a step: the batch cannot be computed, for this reason."""
+
+
+class End(Exception):
+    """Raised by a step of a line without inputs: no data are left."""
 
 
 def main(model, *steps):
@@ -46,7 +55,7 @@ def main(model, *steps):
     elif sys.argv[1:]:
         sys.exit("usage: %s [model]" % sys.argv[0])
     else:
-        Program({step.__name__: step for step in steps}).run()
+        Steps({step.__name__: step for step in steps}).run()
 
 
 # ---- the step program ----
@@ -66,34 +75,37 @@ class Batch(dict):
 
 
 class Program:
-    def __init__(self, steps):
-        self.steps, self.maps = steps, []
+    """Requests and answers, whoever computes: pskit_jax has one, too.
+
+    answer(request, sent) takes arrays by their names, and returns a line and
+    the arrays that may be wanted behind it.
+    """
+
+    def __init__(self):
+        self.maps = []
+        # What is printed is no answer.
+        self.out = os.fdopen(os.dup(1), "wb", 1 << 16)
+        os.dup2(2, 1)
 
     def run(self):
         while line := sys.stdin.buffer.readline():
             request = json.loads(line)
             self.map(request.get("shm"))
             sent = {a["name"]: self.receive(a) for a in request["sent"]}
-            head, arrays = self.answer(request, Batch(sent, request))
-            behind = [self.give(arrays[a["name"]], a)
-                      for a in request["wanted"] if "end" not in head]
-            head["shm"] = True
-            sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" +
-                                    b"".join(behind))
-            sys.stdout.buffer.flush()
-
-    def answer(self, request, batch):
-        name = request["name"]
-        said = self.steps[name](batch)
-        if request["op"] == "predict":
-            return {}, {name: said}
-        if said is None:
-            return {"examples": 0, "end": True}, {}
-        loss, metrics, gradients = said
-        return {"loss": float(np.mean(loss)), "examples": len(loss),
-                "metrics": {n: [float(sum), float(weight)]
-                            for n, (sum, weight) in metrics.items()}
-                }, gradients
+            behind = []
+            try:
+                head, arrays = self.answer(request, sent)
+            except BadBatch as why:
+                head = {"error": str(why)}
+            except End:
+                head = {"examples": 0, "end": True}
+            else:
+                head["shm"] = True
+                behind = [self.give(arrays[a["name"]], a)
+                          for a in request["wanted"]]
+            self.out.write(json.dumps(head).encode() + b"\n" +
+                           b"".join(behind))
+            self.out.flush()
 
     # ---- where arrays lie: in shared memory, or behind the line ----
 
@@ -119,6 +131,28 @@ class Program:
             return x.tobytes()
         self.shared(a, "<f4")[...] = x
         return b""
+
+
+def pairs(metrics):
+    return {n: [float(sum), float(weight)]
+            for n, (sum, weight) in metrics.items()}
+
+
+class Steps(Program):
+    def __init__(self, steps):
+        super().__init__()
+        self.steps = steps
+
+    def answer(self, request, sent):
+        name = request["name"]
+        said = self.steps[name](Batch(sent, request))
+        if request["op"] == "predict":
+            return {}, {name: said}
+        if said is None:
+            raise End
+        loss, metrics, gradients = said
+        return {"loss": float(np.mean(loss)), "examples": len(loss),
+                "metrics": pairs(metrics)}, gradients
 
 
 # ---- what steps are made of ----
