@@ -123,7 +123,7 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 		if (ended_look(&p->workers_ended, clock_ms(), &ended))
 			coord_forsaken(p->coord, &ended);
 		coord_tick(p->coord, clock_ms());
-		publisher_run(&p->s.ckpt, p->coord, &p->source, clock_ms());
+		publisher_run(&p->s.ckpt, p->coord, clock_ms());
 		write_output(p);
 		console_update(&p->console, p->coord);
 	}

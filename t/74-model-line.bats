@@ -44,6 +44,11 @@ one() {
 	rm model.ps
 	run -0 ps-ckpt show by-name
 	assert_line --partial model.ps
+	assert_line $'definition\trate\t0.25'
+	run -0 ps-ckpt show --json by-name
+	assert_output --partial '"definitions": {"rate": "0.25"},'
+	run -0 ps-ckpt show plain
+	refute_output --partial definition
 	run -0 ps-eval -C by-name train.svm
 	assert_output --partial '"metrics":{"accuracy":1}'
 	run -0 grep -c 'learning_rate=0.25' by-name/ckpt-00000003/*.json
@@ -58,6 +63,8 @@ one() {
 	[ "$stderr" = "" ] || fail "$stderr"
 	run -0 --separate-stderr trained ckpt -m model.ps -D how=adam requests
 	[[ $stderr == *"begun anew, as it has none: logit/kernel@momentum"* ]]
+	[[ $stderr == *": made with -D how=sgd momentum=0.5, and now "\
+"how=adam"* ]]
 }
 
 @test "definitions that are wrong are refused, with their line" {

@@ -30,6 +30,12 @@ struct model_file {
 struct model_source {
 	struct model_file *file;
 	size_t count;
+	/* What stood for the ${NAME}s of the first file, which has the values
+	   in their places. */
+	struct model_value {
+		char *name, *value;
+	} *value;
+	size_t values;
 };
 
 /*

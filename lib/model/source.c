@@ -147,6 +147,17 @@ expand(struct model_file *file, struct definitions *definitions,
 	return 0;
 }
 
+static void
+keep_values(struct model_source *source, const struct definitions *d)
+{
+	source->values = d ? d->count : 0;
+	source->value = mem_alloc(source->values, sizeof(*source->value));
+	for (size_t i = 0; i < source->values; i++)
+		source->value[i] = (struct model_value){
+			mem_text(d->list[i].name), mem_text(d->list[i].value)
+		};
+}
+
 static int
 read_all(struct model_source *source, const char *path,
 	 struct definitions *definitions, bool anywhere, struct fail *f)
@@ -188,6 +199,7 @@ model_source_read(struct model_source *source, const char *path,
 		  struct fail *f)
 {
 	*source = (struct model_source){ 0 };
+	keep_values(source, definitions);
 	if (!read_all(source, path, definitions, anywhere, f))
 		return 0;
 	model_source_release(source);
@@ -201,6 +213,11 @@ model_source_release(struct model_source *source)
 		free(source->file[i].name);
 		free(source->file[i].text);
 	}
+	for (size_t i = 0; i < source->values; i++) {
+		free(source->value[i].name);
+		free(source->value[i].value);
+	}
+	free(source->value);
 	free(source->file);
 	*source = (struct model_source){ 0 };
 }

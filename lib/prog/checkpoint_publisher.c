@@ -200,6 +200,33 @@ compare_models(const struct checkpoint_publisher *k,
 	return r;
 }
 
+/* NULL: it has none of this name. */
+static const char *
+find_value(const struct model_source *source, const char *name)
+{
+	for (size_t i = 0; i < source->values; i++)
+		if (strcmp(source->value[i].name, name) == 0)
+			return source->value[i].value;
+	return NULL;
+}
+
+/* A name that is new, or is gone, is a model that was written anew. */
+static void
+warn_of_values(const struct checkpoint *from, const struct model_source *now)
+{
+	const struct model_source *old = checkpoint_model(from);
+
+	for (size_t i = 0; i < old->values; i++) {
+		const struct model_value *v = &old->value[i];
+		const char *value = find_value(now, v->name);
+
+		if (value && strcmp(value, v->value) != 0)
+			log_warn("%s: made with -D %s=%s, and now %s=%s",
+				 checkpoint_path(from), v->name, v->value,
+				 v->name, value);
+	}
+}
+
 static struct checkpoint *
 open_restored(const struct checkpoint_publisher *k, const char *restore,
 	      struct fail *f)
@@ -246,8 +273,10 @@ begin_with(const struct checkpoint_publisher *k, const char *restore,
 	status = check_model(from, model, f);
 	if (status == 0)
 		status = compare_models(k, from, model, f);
-	if (status == 0)
+	if (status == 0) {
+		warn_of_values(from, k->source);
 		take_info(o, from);
+	}
 	checkpoint_close(from);
 	return status;
 }
@@ -377,7 +406,7 @@ end_publish(struct checkpoint_publisher *k, struct coord *coord, uint64_t now)
 
 void
 publisher_run(struct checkpoint_publisher *k, struct coord *coord,
-	      const struct model_source *source, uint64_t now)
+	      uint64_t now)
 {
 	end_publish(k, coord, now);
 	if (task_busy(k->task))
@@ -385,7 +414,6 @@ publisher_run(struct checkpoint_publisher *k, struct coord *coord,
 	if (coord_needs_cleanup(coord))
 		make_room(k, coord_newest(coord));
 	k->job = coord_job(coord);
-	k->source = source;
 	if (k->job)
 		task_begin(k->task, publish, k);
 }

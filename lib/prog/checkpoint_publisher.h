@@ -12,6 +12,7 @@
 #include "sys/task.h"
 
 struct checkpoint_publisher {
+	const struct model_source *source;	/* the run's, borrowed */
 	const char *dir;	/* NULL: no checkpoints */
 	uint64_t keep;		/* how many of the newest stay; 0: all */
 	bool as_is;		/* restore although rows stand for other things
@@ -22,7 +23,6 @@ struct checkpoint_publisher {
 
 	struct task *task;	/* its thread publishes: */
 	const struct coord_job *job;
-	const struct model_source *source;
 	struct fail why, why_not_pruned;
 	int status;
 };
@@ -56,10 +56,10 @@ int publisher_fd(const struct checkpoint_publisher *);
 
 /*
  * Report to the coordinator what was published or could not be, and begin to
- * publish what waits.  The source is borrowed until publisher_busy() is false.
+ * publish what waits.
  */
 void publisher_run(struct checkpoint_publisher *, struct coord *,
-		   const struct model_source *, uint64_t now_ms);
+		   uint64_t now_ms);
 bool publisher_busy(const struct checkpoint_publisher *);
 
 #endif

@@ -589,6 +589,7 @@ coord_settings_model(struct coord_settings *s, struct model_source *source,
 	struct text lines = { 0 };
 	struct model *model;
 
+	s->ckpt.source = source;
 	if (model_source_read(source, s->model, &s->definitions, s->anywhere,
 			      f) < 0 ||
 	    !(model = model_parse(source, f)))

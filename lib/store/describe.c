@@ -226,7 +226,8 @@ describe_json(const struct checkpoint *c, const char *model, struct text *out)
 {
 	const struct checkpoint_info *info = checkpoint_info(c);
 	json_t *o = line_json(c, checkpoint_folder(c));
-	json_t *list = json_array();
+	const struct model_source *source = checkpoint_model(c);
+	json_t *list = json_array(), *values = json_object();
 	const struct checkpoint_entry *e;
 	char seed[24];
 	size_t n;
@@ -242,8 +243,22 @@ describe_json(const struct checkpoint *c, const char *model, struct text *out)
 			    json_integer((json_int_t)info->examples));
 	json_object_set_new(o, "seconds", json_real(info->seconds));
 	json_object_set_new(o, "model", json_words(model));
+	for (size_t i = 0; i < source->values; i++)
+		json_object_set_new(values, source->value[i].name,
+				    json_words(source->value[i].value));
+	if (source->values > 0)
+		json_object_set(o, "definitions", values);
+	json_decref(values);
 	json_object_set_new(o, "arrays", list);
 	add_json(o, out);
+}
+
+static void
+add_definition(struct text *out, const struct model_value *v)
+{
+	text_add(out, "definition\t%s\t", v->name);
+	visible_add(out, v->value, strlen(v->value));
+	text_add(out, "\n");
 }
 
 void
@@ -269,6 +284,8 @@ describe_checkpoint(const struct checkpoint *c, bool json, struct text *out)
 		 (uintmax_t)info->seed, (uintmax_t)info->examples,
 		 info->seconds, (uintmax_t)checkpoint_size(c));
 	add_words(out, "model", model);
+	for (size_t i = 0; i < source->values; i++)
+		add_definition(out, &source->value[i]);
 	e = checkpoint_entries(c, &n);
 	for (size_t i = 0; i < n; i++, e++)
 		text_add(out, "array\t%s%s%s\t%s\t%zu %s\t%ju %s\n",

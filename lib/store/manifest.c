@@ -279,17 +279,29 @@ file_json(const struct model_file *file)
 	return item;
 }
 
+static json_t *
+value_json(const struct model_value *v)
+{
+	json_t *item = json_object();
+
+	set_text(item, "name", "name_bytes", v->name, strlen(v->name));
+	set_text(item, "value", "value_bytes", v->value, strlen(v->value));
+	return item;
+}
+
 void
 manifest_write(const struct manifest *m, const struct manifest_member *member,
 	       size_t members, struct text *out)
 {
 	const struct checkpoint_info *info = &m->info;
 	json_t *o = json_object(), *parts = json_array();
-	json_t *model = json_array();
+	json_t *model = json_array(), *values = json_array();
 	char seed[24];
 
 	for (size_t i = 0; i < m->model.count; i++)
 		json_array_append_new(model, file_json(&m->model.file[i]));
+	for (size_t i = 0; i < m->model.values; i++)
+		json_array_append_new(values, value_json(&m->model.value[i]));
 	for (size_t i = 0; i < m->parts; i++) {
 		char *file = disk_path("shard-%zu-of-%zu.tar", i, m->parts);
 		json_t *part = json_object();
@@ -319,6 +331,10 @@ manifest_write(const struct manifest *m, const struct manifest_member *member,
 	set(o, "parts", parts);
 	set(o, "variables", variables_json(member, members));
 	set(o, "model", model);
+	if (m->model.values > 0)
+		set(o, "definitions", values);
+	else
+		json_decref(values);
 	seal(o, out);
 }
 
@@ -587,6 +603,31 @@ read_model(struct model_source *model, json_t *list, struct fail *f)
 	return 0;
 }
 
+/* Releases before this one wrote none. */
+static int
+read_values(struct model_source *model, json_t *list, struct fail *f)
+{
+	json_t *item;
+	size_t i, size;
+
+	if (!list)
+		return 0;
+	if (!json_is_array(list))
+		return fail(f, FAIL_DATA, "definitions are no list");
+	model->value = mem_alloc(json_array_size(list), sizeof(*model->value));
+	json_array_foreach(list, i, item) {
+		struct model_value *v = &model->value[i];
+
+		model->values = i + 1;
+		v->name = take_text(item, "name", "name_bytes", &size);
+		v->value = take_text(item, "value", "value_bytes", &size);
+		if (!v->name || !v->value)
+			return fail(f, FAIL_DATA, "a definition has no name "
+				    "or value");
+	}
+	return 0;
+}
+
 static int
 read_parts(struct manifest *m, json_t *list, struct fail *f)
 {
@@ -662,7 +703,9 @@ manifest_read(struct manifest *m, const char *text, size_t size,
 
 	if (o && check_format(o, f) == 0 && read_info(m, o, f) == 0 &&
 	    read_parts(m, json_object_get(o, "parts"), f) == 0 &&
-	    read_model(&m->model, json_object_get(o, "model"), f) == 0) {
+	    read_model(&m->model, json_object_get(o, "model"), f) == 0 &&
+	    read_values(&m->model, json_object_get(o, "definitions"),
+			f) == 0) {
 		m->variables = json_incref(json_object_get(o, "variables"));
 		r = 0;
 	}
@@ -699,11 +742,7 @@ manifest_agrees(const struct manifest *m,
 void
 manifest_release(struct manifest *m)
 {
-	for (size_t i = 0; i < m->model.count; i++) {
-		free(m->model.file[i].name);
-		free(m->model.file[i].text);
-	}
-	free(m->model.file);
+	model_source_release(&m->model);
 	free(m->part);
 	free(m->name);
 	free(m->info.sampler);

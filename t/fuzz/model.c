@@ -15,7 +15,7 @@ fuzz_one(const uint8_t *data, size_t size)
 		{ (char[]){ "model.ps" }, text, n },
 		{ (char[]){ "words" }, words, rest },
 	};
-	const struct model_source source = { file, 2 };
+	const struct model_source source = { .file = file, .count = 2 };
 	struct fail f;
 
 	if (n > 0)

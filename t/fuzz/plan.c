@@ -27,7 +27,7 @@ begin(void)
 		.name = (char[]){ "model.ps" },
 		.text = (char *)(uintptr_t)text, .size = sizeof(text) - 1,
 	};
-	const struct model_source source = { &file, 1 };
+	const struct model_source source = { .file = &file, .count = 1 };
 	struct fail f;
 
 	model = model_parse(&source, &f);

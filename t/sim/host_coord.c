@@ -108,6 +108,7 @@ host_coord_new(const struct site *site, struct outbox *outbox, uint64_t life,
 	h->o.beside_journal = s->o.checkpoint;
 	h->o.samplers = make_samplers(s, site->model);
 	h->ckpt.keep = 5;
+	h->ckpt.source = site->source;
 	h->ckpt.dir = s->o.checkpoint ? h->folder : NULL;
 	snprintf(h->folder, sizeof(h->folder), "%s/ck", site->folder);
 	snprintf(h->results, sizeof(h->results), "%s/results", site->folder);
@@ -224,7 +225,7 @@ host_coord_act(struct host_coord *h, uint64_t now)
 	if (take_requests(h, now, &f) < 0)
 		return (int)f.kind;
 	coord_tick(h->coord, now);
-	publisher_run(&h->ckpt, h->coord, h->site->source, now);
+	publisher_run(&h->ckpt, h->coord, now);
 	say(h, now);
 	write_status(h, now);
 	if (!coord_over(h->coord, &status, &h->why) || publisher_busy(&h->ckpt))

@@ -187,7 +187,7 @@ parse(const char *text, struct fail *f)
 	struct model_file file = { (char *)(uintptr_t)"model.ps",
 				   (char *)(uintptr_t)text,
 				   strlen(text) };
-	const struct model_source source = { &file, 1 };
+	const struct model_source source = { .file = &file, .count = 1 };
 
 	return model_parse(&source, f);
 }

@@ -414,7 +414,7 @@ refuses(const char *line, const char *why)
 {
 	char text[512];
 	struct model_file file = { (char *)(uintptr_t)"model.ps", text, 0 };
-	const struct model_source source = { &file, 1 };
+	const struct model_source source = { .file = &file, .count = 1 };
 	struct model *m;
 	struct fail f;
 

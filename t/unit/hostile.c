@@ -44,7 +44,7 @@ takes_model(void)
 {
 	struct model_file file = { (char *)(uintptr_t)"m.ps", text.data,
 				   text.size };
-	const struct model_source source = { &file, 1 };
+	const struct model_source source = { .file = &file, .count = 1 };
 	struct model *m = model_parse(&source, &why);
 	struct compute *c;
 	struct batch b;
@@ -175,7 +175,7 @@ many_vocabularies(void)
 		{ .name = (char *)(uintptr_t)"m.ps" },
 		{ .name = (char *)(uintptr_t)"words" }
 	};
-	const struct model_source source = { file, 2 };
+	const struct model_source source = { .file = file, .count = 2 };
 	struct model *m;
 
 	text_add(&text, "label y float\n");
@@ -234,7 +234,7 @@ static bool
 many_pieces(void)
 {
 	struct model_file file = { .name = (char *)(uintptr_t)"m.ps" };
-	const struct model_source source = { &file, 1 };
+	const struct model_source source = { .file = &file, .count = 1 };
 	const uint32_t count = 16000000;
 	struct pack out = { 0 };
 	struct plan p = { 0 };
@@ -268,7 +268,7 @@ plan_fits(const char *how, size_t servers)
 {
 	struct model_file file = { (char *)(uintptr_t)"m.ps", text.data,
 				   text.size };
-	const struct model_source source = { &file, 1 };
+	const struct model_source source = { .file = &file, .count = 1 };
 	struct model *m = model_parse(&source, &why);
 	struct partitioner partitioner;
 	bool fits = false;
@@ -301,7 +301,7 @@ static bool
 a_plan_of_many(void)
 {
 	struct model_file file = { .name = (char *)(uintptr_t)"m.ps" };
-	const struct model_source source = { &file, 1 };
+	const struct model_source source = { .file = &file, .count = 1 };
 	enum { SERVERS = 4096 };
 	char *endpoint[SERVERS];
 	const struct variable *v;

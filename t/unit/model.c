@@ -337,7 +337,8 @@ parse(const char *text, struct fail *f)
 {
 	char name[] = "model.ps", *copy = mem_text(text);
 	struct model_file file = { name, copy, strlen(text) };
-	struct model *m = model_parse(&(struct model_source){ &file, 1 }, f);
+	struct model *m = model_parse(&(struct model_source){
+		.file = &file, .count = 1 }, f);
 
 	free(copy);
 	return m;

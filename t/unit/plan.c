@@ -261,7 +261,7 @@ models(void)
 	static char a[] = "model.ps", b[] = "words", c[] = "loss x\n";
 	static char d[] = { 'a', '\0', 'b', '\0' };
 	struct model_file file[] = { { a, c, 7 }, { b, d, 3 } };
-	const struct model_source source = { file, 2 };
+	const struct model_source source = { .file = file, .count = 2 };
 	struct model_source read;
 	struct pack out = { 0 };
 	bool cut = true;

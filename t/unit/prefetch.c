@@ -87,7 +87,7 @@ main(void)
 		"loss binary_crossentropy z from_logits=true\n"
 		"optimizer sgd\n";
 	struct model_file file = { name, text, sizeof(text) - 1 };
-	const struct model_source source = { &file, 1 };
+	const struct model_source source = { .file = &file, .count = 1 };
 	struct batch batch;
 	struct model *model;
 	struct prefetch *p;

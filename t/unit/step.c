@@ -466,7 +466,7 @@ refuses(const char *lines, const char *why)
 {
 	char text[1024];
 	struct model_file file = { (char *)(uintptr_t)"model.ps", text, 0 };
-	const struct model_source source = { &file, 1 };
+	const struct model_source source = { .file = &file, .count = 1 };
 	struct model *m;
 	struct fail f;
 
