@@ -448,3 +448,19 @@ open(\"there\", \"w\").close(); time.sleep(1e6)'" train.svm
 		-x '$dense' many.svm | head -n 1"
 	[ -z "$stderr" ]
 }
+
+@test "a layer that takes longer than a lease costs its worker no step" {
+	local how
+	for how in 1 2; do
+		printf '%s\n' 'train 3' eval >requests
+		start ps-serve -b ipc://server
+		launch ps-work -c ipc://coord --lease=500ms --repeat \
+			-x "$dense 2 'time.sleep(2)'" train.svm
+		run -0 --separate-stderr ps-coord -b ipc://coord \
+			-s ipc://server -m model.ps -B 4 --lease=500ms \
+			--accumulate="$how" requests
+		assert_equal "$stderr" ""
+		assert_equal "$(grep -c '"attempt":1' <<<"$output")" 3
+		assert_line --partial '"op":"eval","step":3,"examples":4,'
+	done
+}

@@ -298,6 +298,17 @@ time.sleep(1e6)'" train.svm
 	run -0 wait "$worker"
 }
 
+@test "one that scores for longer than a lease costs no second attempt" {
+	printf '%s\n' 'train 2' eval join >requests
+	start ps-serve -b ipc://server
+	launch ps-work -c ipc://coord --lease=500ms --repeat \
+		--step="$fit 3 'time.sleep(2)'" train.svm
+	run -0 --separate-stderr ps-coord -b ipc://coord -s ipc://server \
+		-m model.ps -B 4 --lease=500ms requests
+	assert_equal "$stderr" ""
+	assert_line --partial '"op":"eval","step":2,'
+}
+
 @test "one that never answers takes its worker along, others run the steps" {
 	echo train 60 | ps-local -w 2 -- --repeat --step="mkdir first &&
 		echo \$PPID >first/pid
