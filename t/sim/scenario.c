@@ -211,6 +211,16 @@ draw_flaw(struct scenario *s, struct rng *r)
 	}
 }
 
+/* Where data cannot be read a step may have too few batches to come to what one
+   step does. */
+static void
+draw_local(struct scenario *s)
+{
+	s->local = !s->program && rng_mix(s->seed ^ 12) % 3 == 0 &&
+		(s->o.batches == 1 || s->flaw != FLAW_READ);
+	s->o.in_line = s->local;
+}
+
 static void
 draw_requests(struct scenario *s, struct rng *r)
 {
@@ -818,7 +828,6 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	};
 	s->o.batches = s->program || rng_mix(seed ^ 1) % 3 > 0 ? 1 :
 		2 << rng_mix(seed ^ 2) % 2;	/* sums stay exact */
-	s->local = s->o.in_line = !s->program && rng_mix(seed ^ 12) % 3 == 0;
 	s->lines = s->program && rng_mix(~seed) % 2 == 0;
 	s->o.fold_bytes = 1 + rng_mix(seed ^ 10) % 2 *
 		(rng_mix(seed ^ 11) % 3000);
@@ -846,6 +855,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	draw_second(s);
 	draw_flaw(s, r);
 	draw_end(s);
+	draw_local(s);
 	draw_requests(s, r);
 	s->publish_ms = skewed(r, 500);
 	draw_swarm(s, &swarm, r);
