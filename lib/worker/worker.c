@@ -409,11 +409,13 @@ has_records(const struct worker *w, const struct lease *l)
 static int
 take_lease(struct worker *w, const struct message *m, struct fail *f)
 {
-	if (is_late(w, m->lease.term))
-		return 0;
 	const struct lease *l;
 
-	if (!w->pipeline || (m->frames > m->lease.call) != (w->leased > 0) ||
+	if (is_late(w, m->lease.term))
+		return 0;
+	/* A step's batches are all of one size, which is not 0. */
+	if (!w->pipeline || m->lease.batch % w->run.plan.batches != 0 ||
+	    (m->frames > m->lease.call) != (w->leased > 0) ||
 	    !leases_take(w->leases, m, batches_are_exhausted(w->batches)) ||
 	    ((l = leases_find(w->leases, m->request)) && !has_records(w, l)))
 		return fail(f, FAIL_PROTOCOL, "a lease that cannot be");

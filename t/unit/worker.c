@@ -316,6 +316,16 @@ malformed(void)
 	named(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
 		    "a lease that cannot be"),
 	      "a lease has data if those of others have");
+	end();
+	begin(model);
+	greeted();
+	m = plan_of(2);
+	m.plan.batches = BATCH + 1;
+	equals(receive(COORDINATOR, &m), 0);
+	m = lease_of(1, 0, 1);
+	named(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
+		    "a lease that cannot be"),
+	      "a step has an example for each of its batches, at least");
 	worker_up(w, COORDINATOR, now);
 	m = (struct message){ .kind = MESSAGE_EVALUATE };
 	named(receive(COORDINATOR, &m) == 0 && !worker_evaluation(w),
