@@ -72,7 +72,7 @@ _pskit() {
 		[[ ${COMPREPLY-} != *= ]] || compopt -o nospace
 		return 0
 	fi
-	# What is no command is completed by the names of files.
+	# What is not a command is completed by the names of files.
 	commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' <<<"$help")
 	for i in $commands; do
 		[[ $given != *" $i "* ]] || return 0

@@ -189,7 +189,7 @@ bad_table() {
 	"{\"cluster\":{$two,$ps,$worker}}"
 	"cluster: there is more than one chief"
 	"{\"cluster\":{$one,$ps,$worker},\"task\":{\"type\":\"boss\"}}"
-	"task: 'boss' is no task type: chief, worker, ps, evaluator or relay"
+	"task: 'boss' is not a task type: chief, worker, ps, evaluator or relay"
 	"{\"cluster\":{$one,$ps}}" "cluster: there is no worker"
 	)
 	local k program
@@ -287,7 +287,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	64 "server 1: 'tcp://a' has no port" "-s tcp://b:1,tcp://a"
 	64 "'foo' is neither tcp://HOST:PORT nor ipc://PATH" "-s 1 -b foo"
 	66 "none.svm: No such file or directory" "-s 1 -d none.svm"
-	66 ".: it is no plain file" "-s 1 -d ."
+	66 ".: it is not a plain file" "-s 1 -d ."
 	64 "pipe:ls: the coordinator's data are read more than once, and by\
  the workers: they must be files" "-s 1 -d pipe:ls"
 	)
@@ -357,7 +357,7 @@ $PWD/other: ps-coord has no --checkpoint"
 
 @test "an ipc endpoint where something else is, which stays" {
 	echo notes >notes
-	one 73 "ps-serve: cannot listen on ipc://notes: it is no socket" \
+	one 73 "ps-serve: cannot listen on ipc://notes: it is not a socket" \
 		ps-serve -b ipc://notes
 	assert_equal "$(<notes)" notes
 	assert_not_exist notes.lock
@@ -590,11 +590,11 @@ $PWD/other: ps-coord has no --checkpoint"
 		"yes train | cluster model.ps train.svm >/dev/full"
 }
 
-@test "a request line that is no request" {
+@test "a request line that is not a request" {
 	local cases=(
-	"trian 5" "'trian' is no request (train, epoch, eval, join, save,\
+	"trian 5" "'trian' is not a request (train, epoch, eval, join, save,\
  status, cancel, stop, a bare id or a JSON object); did you mean train?"
-	'{"op":"fly"}' "\"op\" is 'fly', which is no request"
+	'{"op":"fly"}' "\"op\" is 'fly', which is not a request"
 	'{"op":' "not JSON: unexpected token near end of file"
 	'{"id":"a\u0000b"}' '"id" has a NUL in it'
 	'{"op":"eval","files":["train.svm\u0000"]}' '"files" has a NUL in it'
@@ -611,7 +611,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	for line in 'train 1\0 0\n' 'train\0' 'an\0id\n' '\0\n' \
 		'{"id":"a"}\0\n'; do
 		printf '%b' "$line" >requests
-		one 65 "ps-coord: request 1: a line with a NUL in it is no \
+		one 65 "ps-coord: request 1: a line with a NUL in it is not a \
 request" ps-local -- train.svm -- ps-coord -m model.ps requests
 	done
 	printf '# not\0hing\ntrain\n' >requests
@@ -664,7 +664,7 @@ loss mean_squared_error p\n' >c.ps
 	printf '%s\n' "$output" >>out
 	printf '%s\n' "$stderr" >>err
 	printf 'input x float\n%s = dense x\n' "$evil" >evil.ps
-	one 78 "ps-coord: evil.ps:2: '$seen' is no name: it takes letters, \
+	one 78 "ps-coord: evil.ps:2: '$seen' is not a name: it takes letters, \
 digits, _ - . and at most 63 of them" ps-coord -m evil.ps -s ipc:///tmp/a
 	one 66 "ps-coord: cannot open $seen.ps: No such file or directory" \
 		ps-coord -m "$evil.ps" -s ipc:///tmp/a

@@ -108,7 +108,7 @@ holds() {
 		fail "$3: $before KiB became $most"
 }
 
-@test "who is no program of pskit is not taken for one that wants a key" {
+@test "who is not a program of pskit is not taken for one that wants a key" {
 	cat >banner <<-'EOT'
 		import socket
 		s = socket.create_server(('127.0.0.1', 0))

@@ -55,7 +55,8 @@ tcp://127.0.0.1:${at##*:}" ]; do
 @test "a server waits as long as its name is that of another machine" {
 	# An address of documentation's, which no machine has.
 	echo 192.0.2.1 own.invalid >hosts
-	why="$at: own.invalid is 192.0.2.1, which is no address of this machine"
+	why="$at: own.invalid is 192.0.2.1, which is not an address of\
+ this machine"
 	waits ps-serve --insecure -v -b "$at"
 	echo 127.0.0.1 own.invalid >hosts
 	listens

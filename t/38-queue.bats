@@ -109,7 +109,7 @@ count() {
 		join
 	END
 	assert_line --index 2 --partial \
-		"{\"op\":\"request\",\"error\":\"request 2: 'no' is no request"
+		"{\"op\":\"request\",\"error\":\"request 2: 'no' is not a "
 	assert_line --index 3 \
 		'{"id":"later","op":"train","steps":1,"cancelled":true}'
 	assert_line --index 4 '{"op":"join","cancelled":true}'
@@ -484,13 +484,13 @@ one() {
 
 @test "what cannot be, in one line" {
 	: >file
-	one 66 "ps-coord: --queue: file is no FIFO (mkfifo(1) makes one; an\
+	one 66 "ps-coord: --queue: file is not a FIFO (mkfifo(1) makes one; an\
  address is ipc://PATH or tcp://HOST:PORT)" \
 		ps-coord -m model.ps -s 1 -b ipc://c --queue=file
 	one 66 "ps-coord: --queue: cannot open none: No such file or\
  directory" \
 		ps-coord -m model.ps -s 1 -b ipc://c --queue=none
-	one 73 "ps-coord: cannot listen on ipc://file: it is no socket" \
+	one 73 "ps-coord: cannot listen on ipc://file: it is not a socket" \
 		ps-coord -m model.ps -s 1 -b ipc://c --queue=ipc://file
 	one 77 "ps-coord: tcp://192.0.2.1:2222 can be reached by strangers:\
  listen on 127.0.0.1 or ipc://, or say --key or --insecure" \
@@ -638,7 +638,7 @@ one() {
  has not read yet are not done$" "$job_log"
 }
 
-@test "what stands behind a stop is no request" {
+@test "what stands behind a stop is not a request" {
 	run_with
 	submit < <(printf 'train 2\nstop\ntrain 3\n') >mine
 	assert_equal "$(count '"op":"train"' mine)" 2

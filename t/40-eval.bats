@@ -890,7 +890,7 @@ answer within 0.3 s"
 	tr ' ' , <train.svm | tr : . >comma.svm
 	run -65 --separate-stderr ps-eval --predict -C ckpts comma.svm
 	assert_output ""
-	[[ $stderr == "ps-eval: comma.svm:1: '"*"' is no label, which is a\
+	[[ $stderr == "ps-eval: comma.svm:1: '"*"' is not a label, which is a\
  number" ]]
 	# By hand: accuracy is how many are on the right side of a half.
 	right=$(paste <(printf '%s\n' "$labelled") train.svm |

@@ -207,9 +207,9 @@ fails() {
 	echo train 9 >requests
 	fails 'head = {"error": "no logarithm"}' "$at: no logarithm"
 	fails 'head["examples"] = -1' \
-"$at: \\\"examples\\\":-1 is no whole number from 0 on"
+"$at: \\\"examples\\\":-1 is not a whole number from 0 on"
 	fails 'head["examples"] = 2.5' \
-"$at: \\\"examples\\\":2.5 is no whole number from 0 on"
+"$at: \\\"examples\\\":2.5 is not a whole number from 0 on"
 	fails 'head["examples"] = 5' \
 "$at: \\\"examples\\\":5, where 4 were sent"
 	fails 'head["metrics"] = {"f1": [1, 2]}' \

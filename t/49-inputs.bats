@@ -519,5 +519,5 @@ computes (step): a loss is of one data set"
 set, and its inputs are of several (from=)"
 	sed 's/from=unlabelled/from=a:b/' sets.ps >name.ps
 	run -78 ps-coord --plan -s 1 -m name.ps
-	assert_output --partial "'a:b' is no name"
+	assert_output --partial "'a:b' is not a name"
 }

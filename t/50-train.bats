@@ -396,9 +396,9 @@ f = flatten e'
 		assert_output "ps-coord: pad.ps:1: w: $2"
 	}
 	pad 'string[2] vocab=a,b pad=c' \
-		'pad=c is no value that it can have'
-	pad 'id[2] rows=3 pad=3' 'pad=3 is no value that it can have'
-	pad 'float[2] pad=x' 'pad=x is no value that it can have'
+		'pad=c is not a value that it can have'
+	pad 'id[2] rows=3 pad=3' 'pad=3 is not a value that it can have'
+	pad 'float[2] pad=x' 'pad=x is not a value that it can have'
 	pad 'string[] hash=3 pad=x' \
 		'pad= is for a number of values, as string[3] has'
 	pad 'id rows=3 pad=0' 'pad= is for a number of values, as string[3] has'

@@ -293,8 +293,8 @@ with zipfile.ZipFile("lie.npz", "w") as zip:
 		truth|$id holds no integers
 		when|'e/embeddings@update': row 2: there is no update\
  18446744073709551615
-		odd|'e/embeddings@mean' is no variable of the model
-		waits|'e/embeddings/waiting' is no variable of the model
+		odd|'e/embeddings@mean' is not a variable of the model
+		waits|'e/embeddings/waiting' is not a variable of the model
 		lie|$e: has more numbers than there is room for in the file
 	END
 	model "id rows=hash" admit=2
@@ -307,7 +307,7 @@ for name, count in ("below", -1), ("nan", np.nan), ("inf", np.inf):
 		run -65 --separate-stderr ps-ckpt import -m model.ps \
 			"${name%/*}.npz" dir
 		assert_equal "$stderr" "ps-ckpt: ${name%/*}.npz:\
- 'e/embeddings/waiting': row 1: ${name#*/} is no count"
+ 'e/embeddings/waiting': row 1: ${name#*/} is not a count"
 		assert_not_exist dir
 	done
 }

@@ -342,7 +342,7 @@ pass() {
 		"ps-coord: $why: it does not say how far they were read"
 }
 
-@test "a byte order mark is no part of the first record, wherever it is" {
+@test "a byte order mark is not a part of the first record, wherever it is" {
 	(printf '\xef\xbb\xbf' && seq 0 16383 | sed 's/$/,1e6/') >bare.csv
 	sed -i 's/16384$/& columns=1/; s/float$/& columns=2/' visit.ps
 	for shuffle in '' --shuffle; do
@@ -476,7 +476,7 @@ bad() {
 	bad 66 "none*: no file fits it" -d 'none*'
 	ln -s loop loop
 	bad 66 "loop/*: a folder cannot be read" -d 'loop/*'
-	bad 66 ".: it is no plain file" -d .
+	bad 66 ".: it is not a plain file" -d .
 	try="; try 'ps-coord --help'"
 	bad 64 "-F: there is no format 'xml'$try" -F xml -d x
 	why="-F, --no-header, --shuffle and --split are for data, and none are"

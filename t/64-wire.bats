@@ -50,18 +50,18 @@ holds() {
 	assert_output "ps-coord: --push: a/kernel matches no variable but those\
  that patterns before it match"
 	run -78 coord --pull=int8@a/kernel
-	assert_output "ps-coord: --pull: a/kernel: a/kernel is no table: its\
+	assert_output "ps-coord: --pull: a/kernel: a/kernel is not a table: its\
  values cannot be pulled as int8, but as delta:int8 in rounds"
 	run -78 coord --pull=int8@a/* --pull=int8@b/*
-	assert_output --partial "--pull: a/*: a/kernel is no table: its values"
+	assert_output --partial "--pull: a/*: a/kernel is not a table: "
 	run -0 coord --pull=int8@?/*
-	assert_line "ps-coord: --pull: ?/*: a/kernel is no table: its values\
+	assert_line "ps-coord: --pull: ?/*: a/kernel is not a table: its values\
  cannot be pulled as int8, but as delta:int8 in rounds"
 	assert_line "int8 is for 13.5 % of the floats that are pulled"
 	sed '/ u /d; /concat/d; s/dense j/dense a/' model.ps >dense.ps
 	run -78 ps-coord --plan -m dense.ps -s 1 --pull=int8
-	assert_output "ps-coord: --pull: int8: a/kernel is no table: its values\
- cannot be pulled as int8, but as delta:int8 in rounds"
+	assert_output "ps-coord: --pull: int8: a/kernel is not a table: its \
+values cannot be pulled as int8, but as delta:int8 in rounds"
 	run -0 ps-coord --plan -m dense.ps -s 1 --wire=int8
 	for few in onebit topk:0.01; do
 		for way in push pull wire; do
@@ -86,7 +86,7 @@ holds() {
 	assert_output --partial "--pull=delta: needs --mode=sync"
 	run -64 coord --mode=sync --push=delta:int8
 	assert_output --partial "--push: 'delta:int8' is for --pull alone: a\
- gradient is no difference"
+ gradient is not a difference"
 	run -64 coord --mode=sync --pull=delta:float32
 	assert_output --partial "'delta:float32': differences in float32 are as\
  large as values"

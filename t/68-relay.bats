@@ -219,11 +219,11 @@ server" 78 ps-coord -s ipc://rack1 -m count.ps -w 5s </dev/null
 @test "bad options of a relay" {
 	says "ps-relay: where is the coordinator? say -c; try 'ps-relay \
 --help'" 64 ps-relay
-	says "ps-relay: --site: 'a b' is no name of 1 to 63 characters without \
-blanks, quotes and backslashes; try 'ps-relay --help'" 64 \
+	says "ps-relay: --site: 'a b' is not a name of 1 to 63 characters \
+without blanks, quotes and backslashes; try 'ps-relay --help'" 64 \
 		ps-relay -c ipc://coord --site='a b'
-	says "ps-work: --site: 'a\"' is no name of 1 to 63 characters without \
-blanks, quotes and backslashes; try 'ps-work --help'" 64 \
+	says "ps-work: --site: 'a\"' is not a name of 1 to 63 characters \
+without blanks, quotes and backslashes; try 'ps-work --help'" 64 \
 		ps-work -c ipc://coord --site='a"'
 	says "ps-relay: -b: workers are to call tcp://*:*: say which address \
 of this machine it is; try 'ps-relay --help'" 64 \

@@ -906,7 +906,7 @@ tally() {
 	assert_equal "${stderr%%:*}" ps-node
 	TF_CONFIG='{"cluster":{"worker":["h:1"],"ps":["h:2"]},"task":{"type":
 		"cook"}}' run -78 ps-node
-	assert_output --partial "'cook' is no task type"
+	assert_output --partial "'cook' is not a task type"
 	TF_CONFIG='{"cluster":{"worker":["h:1"],"ps":["h:2"]}}' run -64 ps-node
 	assert_output --partial "there is no task: say -t, or TF_CONFIG"
 }

@@ -80,7 +80,7 @@ compare() {
 	build new 110 110 110 110 110 110
 	UNIT=s run -1 --separate-stderr compare
 	assert_line --regexp '^b: c, beside a +0.909 '
-	# One that fails in one of them is no row.
+	# One that fails in one of them is not a row.
 	build old 1 1 1 1 1 1
 	printf '#!/bin/sh\nexit 1\n' >"new/t/bench/$name"
 	run -1 --separate-stderr compare

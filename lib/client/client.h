@@ -102,7 +102,7 @@ bool client_cut_is_gone(const struct client *);
 bool client_pushed(const struct client *);
 
 /*
- * An exchange that is no step's: pull what the compute needs, of a cut or of
+ * An exchange that is not a step's: pull what the compute needs, of a cut or of
  * the live model (WIRE_NONE).  -1: as of client_check_pull().
  */
 int client_pull(struct client *, struct compute *, uint64_t cut,

@@ -621,7 +621,7 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
 }
 
 /* A standby, which is not the one that was counted on, or has lost what it
-   had: it is no server, unless it is to be found nowhere else. */
+   had: it is not a server, unless it is to be found nowhere else. */
 static int
 pass_over(struct fleet *fl, size_t i, struct fail *f)
 {
@@ -660,8 +660,9 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	if (m->welcome.version != WIRE_VERSION ||
 	    (m->welcome.role != ROLE_SERVER &&
 	     m->welcome.role != ROLE_STANDBY))
-		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is no ps-serve "
-			    "of this release", i, fleet_endpoint(fl, i));
+		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is not a "
+			    "ps-serve of this "
+			    "release", i, fleet_endpoint(fl, i));
 	const bool ours = m->blob.size == PLAN_RUN &&
 		memcmp(m->blob.data, fl->run, PLAN_RUN) == 0;
 	const bool other = l->life && (l->life != m->welcome.life ||
@@ -894,7 +895,7 @@ fleet_check(const struct fleet *fl)
 			return "fleet 3: a server that is there has been "
 				"dialled, and has answered";
 		if (l->welcome && l->only_standby)
-			return "fleet 4: a standby of somebody is no server";
+			return "fleet 4: a standby of somebody is not a server";
 		if (l->holds && l->life == 0)
 			return "fleet 6: variables are those of a life";
 	}

@@ -176,9 +176,9 @@ unknown_word(const char *word, struct fail *f)
 	struct choices near = { .word = word };
 
 	add_words(&near);
-	return choices_fail(&near, FAIL_DATA, f, "'%s' is no request (train, "
-			    "epoch, eval, join, save, status, cancel, stop, a "
-			    "bare id or a JSON object)", word);
+	return choices_fail(&near, FAIL_DATA, f, "'%s' is not a request "
+			    "(train, epoch, eval, join, save, status, cancel, "
+			    "stop, a bare id or a JSON object)", word);
 }
 
 static int
@@ -188,7 +188,7 @@ unknown_op(const char *name, struct fail *f)
 
 	add_words(&near);
 	return choices_fail(&near, FAIL_DATA, f, "\"op\" is '%s', which is "
-			    "no request", name);
+			    "not a request", name);
 }
 
 static int
@@ -363,7 +363,7 @@ read_files(struct request *r, json_t *files, struct fail *f)
 	size_t i;
 
 	if (!json_is_array(files))
-		return fail(f, FAIL_DATA, "\"files\" is no list");
+		return fail(f, FAIL_DATA, "\"files\" is not a list");
 	json_array_foreach(files, i, item) {
 		if (!json_is_string(item))
 			return fail(f, FAIL_DATA, "\"files\" are not strings");
@@ -385,9 +385,9 @@ read_call(struct request *r, const char *line, const char *key,
 	char *args;
 
 	if (is_step && !json_is_string(value))
-		return fail(f, FAIL_DATA, "\"step\" is no string");
+		return fail(f, FAIL_DATA, "\"step\" is not a string");
 	if (!is_step && !json_is_object(value))
-		return fail(f, FAIL_DATA, "\"args\" is no object");
+		return fail(f, FAIL_DATA, "\"args\" is not an object");
 	if (is_step) {
 		r->call = call_new(json_string_value(value),
 				   was ? was->args : NULL);
@@ -430,7 +430,7 @@ read_member(struct request *r, const char *line, const char *key,
 		return fail(f, FAIL_DATA, "\"%s\" has a NUL in it", key);
 	if (strcmp(key, "op") == 0) {
 		if (!json_is_string(value))
-			return fail(f, FAIL_DATA, "\"op\" is no string");
+			return fail(f, FAIL_DATA, "\"op\" is not a string");
 		r->op = find_op(json_string_value(value));
 		return r->op != REQUEST_NONE ? 0 :
 			unknown_op(json_string_value(value), f);
@@ -438,7 +438,8 @@ read_member(struct request *r, const char *line, const char *key,
 	if (strcmp(key, "id") == 0 || strcmp(key, "request") == 0) {
 		if (!json_is_string(value) && !json_is_integer(value))
 			return fail(f, FAIL_DATA,
-				    "\"%s\" is no string or whole number", key);
+				    "\"%s\" is not a string or whole "
+				    "number", key);
 		*(*key == 'i' ? &r->id : &r->target) =
 			json_line(value, JSON_ENCODE_ANY);
 		return 0;
@@ -456,10 +457,10 @@ read_member(struct request *r, const char *line, const char *key,
 	if (strcmp(key, "data") == 0)
 		return json_is_string(value) ?
 			set_data(r, json_string_value(value), f) :
-			fail(f, FAIL_DATA, "\"data\" is no string");
+			fail(f, FAIL_DATA, "\"data\" is not a string");
 	if (!json_is_number(value))
 		return is_number(key) ?
-			fail(f, FAIL_DATA, "\"%s\" is no number", key) :
+			fail(f, FAIL_DATA, "\"%s\" is not a number", key) :
 			unknown_key(key, f);
 
 	char *text = json_member(line, key, value);
@@ -536,7 +537,7 @@ request_read(struct request *r, const char *line, size_t size, struct fail *f)
 	if (line == end || *line == '#')
 		return 0;
 	if (memchr(line, '\0', (size_t)(end - line)))
-		return fail(f, FAIL_DATA, "a line with a NUL in it is no "
+		return fail(f, FAIL_DATA, "a line with a NUL in it is not a "
 			    "request");
 	if (*line == '{')
 		return read_json(r, line, f);

@@ -46,7 +46,7 @@ size_t submitters_count(const struct submitters *);	/* numbers in use */
 
 /*
  * One calls by that name: a new one, or one that returns.  Its number, or
- * SUBMITTER_NONE: FAIL_AGAIN, there are too many; FAIL_PROTOCOL, that is no
+ * SUBMITTER_NONE: FAIL_AGAIN, there are too many; FAIL_PROTOCOL, that is not a
  * name.  *before is the peer at which it was, which is to be hung up on, or
  * SUBMITTER_AWAY.
  */

@@ -68,7 +68,8 @@ check_file(const char *name, struct fail *f)
 	if (stat(name, &st) != 0)
 		return fail_sys(f, FAIL_NOINPUT, "%s", name);
 	if (!S_ISREG(st.st_mode))
-		return fail(f, FAIL_NOINPUT, "%s: it is no plain file", name);
+		return fail(f, FAIL_NOINPUT, "%s: it is not a plain "
+					     "file", name);
 	return 0;
 }
 

@@ -433,7 +433,7 @@ check_member(const struct source *s, struct fail *f)
 	if (archive_entry_hardlink(e) || archive_entry_symlink(e))
 		what = "is a link: tar with --dereference --hard-dereference";
 	else if (archive_entry_filetype(e) != AE_IFREG)
-		what = "is no plain file";
+		what = "is not a plain file";
 	else if (archive_entry_sparse_count(e) > 0)
 		what = "has holes: tar without --sparse";
 	return !what ? 0 : fail(f, FAIL_DATA, "%s: %s %s", s->name,

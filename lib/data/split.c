@@ -80,7 +80,8 @@ size_to_cut(const char *name, const struct format *format, uint64_t *size,
 	if (stat(name, &st) != 0)
 		return fail_sys(f, FAIL_NOINPUT, "%s", name);
 	if (!S_ISREG(st.st_mode))
-		return fail(f, FAIL_NOINPUT, "%s: it is no plain file", name);
+		return fail(f, FAIL_NOINPUT, "%s: it is not a plain "
+					     "file", name);
 	if (!format->seek)
 		return 0;
 	source = source_open(name, NULL, f);

@@ -141,7 +141,7 @@ pass_label(const struct input *in, char *p, char *end, struct fail *f)
 	if (!in || in->kind == INPUT_STRING || !is_end(*skip_blanks(end)) ||
 	    number_float(p, &ignored) == end)
 		return end;
-	misfit(p, "is no label, which is a number", f);
+	misfit(p, "is not a label, which is a number", f);
 	return NULL;
 }
 

@@ -214,7 +214,7 @@ read_object(struct member *m, struct fail *f)
 	if (!m->object)
 		return fail(f, FAIL_DATA, "%s", error.text);
 	return json_is_object(m->object) ? 0 :
-		fail(f, FAIL_DATA, "it is no object of JSON");
+		fail(f, FAIL_DATA, "it is not an object of JSON");
 }
 
 static int

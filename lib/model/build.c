@@ -24,7 +24,7 @@ check_letters(const char *name, const char *where, struct fail *f)
 	       (p > name && (*p == '.' || *p == '-')); p++)
 		;
 	if (*p || p == name || p - name >= NODE_NAME)
-		return fail(f, FAIL_CONFIG, "%s: '%s' is no name: it takes "
+		return fail(f, FAIL_CONFIG, "%s: '%s' is not a name: it takes "
 			    "letters, digits, _ - . and at most %d of them",
 			    where, name, NODE_NAME - 1);
 	return 0;
@@ -148,7 +148,7 @@ define_variable(struct model *m, struct statement *st, struct fail *f)
 	if (check_name(m, st->word[1], s->where, f))
 		return -1;
 	if (!parse_shape(st->word[2], &shape))
-		return fail(f, FAIL_CONFIG, "%s: %s: '%s' is no shape, like "
+		return fail(f, FAIL_CONFIG, "%s: %s: '%s' is not a shape, like "
 			    "[7,20]", s->where, st->word[1], st->word[2]);
 	if (at && strcmp(at, "servers") != 0)
 		return fail(f, FAIL_CONFIG, "%s: where=%s: variables live on "
@@ -452,8 +452,8 @@ take_sample_weight(struct model *m, struct settings *s, struct fail *f)
 
 	if (name && (!n || !n->input || n->input->kind != INPUT_FLOAT ||
 		     n->input->ragged || node_size(n) != 1))
-		return fail(f, FAIL_CONFIG, "%s: sample_weight=%s: that is no "
-			    "input of a single float", s->where, name);
+		return fail(f, FAIL_CONFIG, "%s: sample_weight=%s: that is not "
+			    "an input of a single float", s->where, name);
 	m->sample_weight = n;
 	return 0;
 }

@@ -171,16 +171,16 @@ look_at_probability(const struct model *m, struct range r, struct text *out,
 		return 0;
 	if (isinf(r.low) && isinf(r.high))
 		return fail(f, FAIL_CONFIG, "%s: %s does not end in a %s, so "
-			    "it is no probability, and what it gives beyond 0 "
-			    "and 1 has no gradient; say from_logits=true, or "
+			    "it is not a probability, and what it gives beyond "
+			    "0 and 1 has no gradient; say from_logits=true, or "
 			    "activation=%s", m->loss_where, n->name, link,
 			    link);
 	if (r.low < 0 || r.high > 1) {
 		text_add(out, "%s: %s gives ", m->loss_where, n->name);
 		add_range(out, r);
-		text_add(out, ", which is no probability, and has no gradient "
-			 "beyond 0 and 1; %s is, or from_logits=true makes "
-			 "one of it\n", link);
+		text_add(out, ", which is not a probability, and has no "
+			 "gradient beyond 0 and 1; %s is, or from_logits=true "
+			 "makes one of it\n", link);
 	} else if (m->loss.kind->classes && is_kind(n, "sigmoid")) {
 		text_add(out, "%s: %s ends in a sigmoid, which makes each "
 			 "class a question of its own; softmax chooses among "
@@ -343,7 +343,7 @@ look_at_metrics(const struct model *m, const struct range *of,
 		    strcmp(name, "calibration") != 0)
 			continue;
 		if (r.low < 0 || r.high > 1)
-			text_add(out, "metric %s: %s is no probability\n",
+			text_add(out, "metric %s: %s is not a probability\n",
 				 name, n->name);
 	}
 }

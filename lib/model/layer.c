@@ -246,7 +246,7 @@ node_embeddings(struct model *m, struct node *n, struct settings *s,
 
 	if (name && (!other || other == n || !other->layer ||
 		     !other->layer->has_embeddings))
-		return fail(f, FAIL_CONFIG, "%s: %s: share=%s: that is no "
+		return fail(f, FAIL_CONFIG, "%s: %s: share=%s: that is not an "
 			    "embedding above", n->where, n->name, name);
 	if (other) {
 		*dim = m->variable[other->variable[0]].shape.dim[1];

@@ -284,8 +284,8 @@ read_pad(struct input *in, struct settings *s, struct fail *f)
 		return fail(f, FAIL_CONFIG, "%s: %s: pad= is for a number of "
 			    "values, as string[3] has", in->where, in->name);
 	if (!fits(in, pad))
-		return fail(f, FAIL_CONFIG, "%s: %s: pad=%s is no value that "
-			    "it can have", in->where, in->name, pad);
+		return fail(f, FAIL_CONFIG, "%s: %s: pad=%s is not a value "
+			    "that it can have", in->where, in->name, pad);
 	in->pad = mem_alloc(strlen(pad) + INPUT_SLACK, 1);
 	memcpy(in->pad, pad, strlen(pad));
 	return 0;
@@ -329,7 +329,8 @@ read_brackets(struct input *in, const char *text, bool label, struct fail *f)
 	}
 	if (*text != '[' || !parse_shape(text, &shape) || shape.rank == 0 ||
 	    (sparse && shape.rank != 1))
-		return fail(f, FAIL_CONFIG, "%s: %s: '%s' is no shape; say %s",
+		return fail(f, FAIL_CONFIG, "%s: %s: '%s' is not a shape; say "
+					    "%s",
 			    in->where, in->name, text, sparse ?
 			    "sparse[N], N features, or sparse[hash]" :
 			    in->kind == INPUT_FLOAT ?

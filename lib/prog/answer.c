@@ -87,7 +87,7 @@ static int
 read_loss(struct external_answer *to, const json_t *value, struct fail *f)
 {
 	if (!json_is_number(value) && !json_is_null(value))
-		return unfit(f, "loss", value, "is no number");
+		return unfit(f, "loss", value, "is not a number");
 	to->loss = json_is_null(value) ? (double)NAN :
 		json_number_value(value);
 	to->has_loss = true;
@@ -102,7 +102,7 @@ read_examples(struct external_answer *to, const json_t *value, struct fail *f)
 	if (!json_is_number(value) || !(x >= 0) || x > EXAMPLES ||
 	    x != floor(x))
 		return unfit(f, "examples", value,
-			     "is no whole number from 0 on");
+			     "is not a whole number from 0 on");
 	to->examples = (uint64_t)x;
 	return 0;
 }
@@ -117,7 +117,7 @@ read_metric(struct external_answer *to, const char *name, const json_t *value,
 
 	if (json_array_size(value) != 2 || !json_is_number(sum) ||
 	    !json_is_number(weight) || json_number_value(weight) < 0)
-		return unfit(f, name, value, "in \"metrics\" is no "
+		return unfit(f, name, value, "in \"metrics\" is not a "
 			     "[SUM,WEIGHT] of finite numbers");
 	if (to->metrics == EXTERNAL_METRICS ||
 	    strlen(name) >= sizeof(m->name))
@@ -138,7 +138,7 @@ read_metrics(struct external_answer *to, json_t *value, struct fail *f)
 	json_t *metric;
 
 	if (!json_is_object(value))
-		return unfit(f, "metrics", value, "is no object");
+		return unfit(f, "metrics", value, "is not an object");
 	json_object_foreach(value, name, metric)
 		if (read_metric(to, name, metric, f) < 0)
 			return -1;

@@ -21,8 +21,9 @@ open_fifo(struct stream *in, const char *path, struct fail *f)
 	if (fstat(in->fd, &st) == 0 && S_ISFIFO(st.st_mode))
 		return 0;
 	close(in->fd);
-	return fail(f, FAIL_NOINPUT, "--queue: %s is no FIFO (mkfifo(1) makes "
-		    "one; an address is ipc://PATH or tcp://HOST:PORT)", path);
+	return fail(f, FAIL_NOINPUT, "--queue: %s is not a FIFO (mkfifo(1) "
+		    "makes one; an address is ipc://PATH or "
+		    "tcp://HOST:PORT)", path);
 }
 
 int

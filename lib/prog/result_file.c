@@ -48,7 +48,7 @@ result_file_open(const char *path, uint64_t *lines, struct fail *f)
 		return fd;
 	if (!stream_is_file(fd)) {
 		close(fd);
-		return fail(f, FAIL_CREATE, "%s: it is no file, which alone "
+		return fail(f, FAIL_CREATE, "%s: it is not a file, which alone "
 			    "tells what it has", path);
 	}
 	*lines = 0;

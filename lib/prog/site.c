@@ -12,7 +12,7 @@ site_name(const char *argument)
 	static char host[WIRE_NAME];
 
 	if (argument && !message_is_name(argument, strlen(argument)))
-		cli_usage("--site: '%s' is no name of 1 to %d characters "
+		cli_usage("--site: '%s' is not a name of 1 to %d characters "
 			  "without blanks, quotes and backslashes", argument,
 			  WIRE_NAME - 1);
 	if (argument)

@@ -217,7 +217,7 @@ checkpoint_write_part(const char *dir, const char *name, size_t i, size_t n,
 
 	/* A name may come from a peer. */
 	if (!manifest_sound_name(name) || i >= n || n > MANIFEST_PARTS)
-		return fail(f, FAIL_DATA, "'%.80s', part %zu of %zu, is no "
+		return fail(f, FAIL_DATA, "'%.80s', part %zu of %zu, is not a "
 			    "checkpoint's name", name, i, n);
 	if (check_arrays(array, arrays, f) < 0)
 		return -1;

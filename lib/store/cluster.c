@@ -39,7 +39,7 @@ find_type(const char *name, enum cluster_type *type, struct fail *f)
 			return 0;
 		}
 	}
-	return fail(f, FAIL_CONFIG, "'%s' is no task type: chief, worker, "
+	return fail(f, FAIL_CONFIG, "'%s' is not a task type: chief, worker, "
 		    "ps, evaluator or relay", name);
 }
 
@@ -96,7 +96,7 @@ read_map(struct cluster_job *job, const char *name, json_t *map,
 
 	json_object_foreach(map, key, address) {
 		if (!text_uint(key, &index))
-			return fail(f, FAIL_CONFIG, "%s: '%s' is no index",
+			return fail(f, FAIL_CONFIG, "%s: '%s' is not an index",
 				    name, key);
 		if (add_member(job, index, address, f) < 0)
 			return fail_at(f, "%s %s", name, key);

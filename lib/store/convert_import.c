@@ -221,7 +221,7 @@ place(void *data, const char *name, const struct npy *npy, bool *integers,
 		*integers = t->integers;
 		return t->values;
 	}
-	fail(f, FAIL_DATA, "'%.80s' is no variable of the model", name);
+	fail(f, FAIL_DATA, "'%.80s' is not a variable of the model", name);
 	return NULL;
 }
 
@@ -284,7 +284,7 @@ check_counts(const struct group *g, struct fail *f)
 
 	for (size_t i = 0; g->waits && i < g->rows; i++)
 		if (!(count[i] >= 0 && isfinite(count[i])))
-			return fail(f, FAIL_DATA, "'%s': row %zu: %g is no "
+			return fail(f, FAIL_DATA, "'%s': row %zu: %g is not a "
 				    "count", g->name, i, (double)count[i]);
 	return 0;
 }

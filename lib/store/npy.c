@@ -111,7 +111,7 @@ static int
 read_shape(struct cursor *c, struct shape *s, struct fail *f)
 {
 	if (!take(c, "("))
-		return fail(f, FAIL_DATA, "NumPy header: shape is no tuple");
+		return fail(f, FAIL_DATA, "NumPy header: shape is not a tuple");
 	s->rank = 0;
 	while (!take(c, ")")) {
 		if (s->rank == SHAPE_RANK)
@@ -120,7 +120,7 @@ read_shape(struct cursor *c, struct shape *s, struct fail *f)
 		if (!take_size(c, &s->dim[s->rank++]) ||
 		    (!take(c, ",") && (c->at == c->end || *c->at != ')')))
 			return fail(f, FAIL_DATA,
-				    "NumPy header: shape is no tuple");
+				    "NumPy header: shape is not a tuple");
 	}
 	if (!shape_sound_rows(s))
 		return fail(f, FAIL_DATA,
@@ -182,7 +182,7 @@ read_dictionary(struct cursor *c, struct npy *npy, struct fail *f)
 		if (now == ORDER && !take(c, "False") &&
 		    !(fortran = take(c, "True")))
 			return fail(f, FAIL_DATA, "NumPy header: "
-				    "fortran_order is no truth value");
+				    "fortran_order is not a truth value");
 		if (!take(c, ",") && (c->at == c->end || *c->at != '}'))
 			return fail(f, FAIL_DATA, "NumPy header: "
 				    "dictionary is broken");

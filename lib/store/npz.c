@@ -255,7 +255,7 @@ read_entry(struct archive *a, struct archive_entry *e,
 
 	if (n <= 4 || strcmp(text + n - 4, ".npy") != 0 ||
 	    archive_entry_filetype(e) != AE_IFREG)
-		return fail(f, FAIL_DATA, "%s: '%.80s' is no .npy",
+		return fail(f, FAIL_DATA, "%s: '%.80s' is not a .npy",
 			    in->path, text ? text : "");
 	name = mem_text_n(text, n - 4);
 	r = read_array(a, in, name, sink, f);

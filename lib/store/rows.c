@@ -147,7 +147,7 @@ put_block(const struct part *p, struct table *t, struct rows rows,
 		const uint64_t key = hash_mix(id[i]);
 
 		if (p->waits && !(row[i] >= 0))
-			r = fail(f, FAIL_DATA, "%s: '%s': row %ju: %g is no "
+			r = fail(f, FAIL_DATA, "%s: '%s': row %ju: %g is not a "
 				 "count", checkpoint_path(p->from),
 				 p->entry->variable,
 				 (uintmax_t)(rows.first + i), (double)row[i]);

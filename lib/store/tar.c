@@ -207,7 +207,7 @@ unsound(struct archive_entry *e, uint64_t offset, uint64_t size)
 	if (archive_entry_filetype(e) != AE_IFREG ||
 	    archive_entry_hardlink(e) || archive_entry_symlink(e) ||
 	    archive_entry_sparse_count(e) > 0)
-		return "member is no plain file";
+		return "member is not a plain file";
 	if (!archive_entry_size_is_set(e) || archive_entry_size(e) < 0 ||
 	    offset > size ||
 	    (uint64_t)archive_entry_size(e) > size - offset)

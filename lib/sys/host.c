@@ -80,8 +80,8 @@ find_ours(const char *endpoint, struct fail *f)
 		return -1;
 	name_of(endpoint, name, sizeof(name));
 	return is_ours(number) ? 0 :
-		fail(f, FAIL_PEER, "%s: %s is %s, which is no address of this "
-		     "machine", endpoint, name, number);
+		fail(f, FAIL_PEER, "%s: %s is %s, which is not an address of "
+		     "this machine", endpoint, name, number);
 }
 
 int

@@ -434,7 +434,7 @@ check_path(const char *path, struct fail *f)
 		return 0;
 	if (!S_ISSOCK(st.st_mode))
 		return fail(f, FAIL_CREATE, "cannot listen on ipc://%s: it is "
-			    "no socket", path);
+			    "not a socket", path);
 	return is_live(path) ? taken(path, f) : 0;
 }
 

@@ -3,7 +3,7 @@
  *
  * A codec is a const struct codec in a file of its own, codec_NAME.c, and a
  * word in the table below.  The one for a step is the coordinator's choice;
- * what is no step travels as floats.
+ * what is not a step travels as floats.
  *
  * What is encoded at once is a slice of one variable, and a codec may make of
  * it any number of bytes that follows from the slice's shape: nobody else
@@ -93,7 +93,7 @@ codec_for(const struct codec *c, struct codec_slice s)
 	return c->as ? c->as(s) : c;
 }
 
-/* A slice of a small variable that is no table. */
+/* A slice of a small variable that is not a table. */
 static inline struct codec_slice
 codec_elements(size_t count)
 {

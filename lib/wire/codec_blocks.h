@@ -1,6 +1,6 @@
 /*
- * codec_blocks - how codecs cut a variable that is no table into blocks: from
- * its first element on, whatever its pieces are.
+ * codec_blocks - how codecs cut a variable that is not a table into blocks:
+ * from its first element on, whatever its pieces are.
  *
  * The part of a block that lies in a slice is a run.  It is the whole block,
  * unless the slice is a piece that begins or ends inside of the block.

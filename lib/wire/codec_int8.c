@@ -7,7 +7,7 @@
  * where a number stands, and on nothing that is another for another attempt
  * at the step.  Values, which nobody adds up, are rounded to the nearest.
  *
- * A variable that is no table is cut into blocks from its first element on,
+ * A variable that is not a table is cut into blocks from its first element on,
  * whatever the pieces are: a block on the boundary of two has one scale, which
  * both have.  In a table a row of at most 128 numbers is a block, a longer one
  * is cut.  Of all blocks of a slice the scales come first; it is made even.

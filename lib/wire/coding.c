@@ -146,7 +146,7 @@ parse(struct coding_rule *r, char *text, struct fail *f)
 			    "float32 are as large as values", text);
 	if (r->delta && strcmp(r->option, "--pull") != 0)
 		return fail(f, FAIL_CONFIG, "'" DELTA "%s' is for --pull "
-			    "alone: a gradient is no difference", text);
+			    "alone: a gradient is not a difference", text);
 	if (comma && (strncmp(comma, "from=", 5) != 0 ||
 		      !text_uint(comma + 5, &r->from)))
 		return fail(f, FAIL_CONFIG, "'%s' is not from=STEP, the first "
@@ -220,7 +220,7 @@ refuse(const struct coding_rule *r, const struct variable *v, struct fail *f)
 		return fail(f, FAIL_CONFIG, "%s: %s: %s is a table, or waits "
 			    "for no round: " DELTA "%s is not for it",
 			    r->option, what, v->name, r->codec->name);
-	return fail(f, FAIL_CONFIG, "%s: %s: %s is no table: its values "
+	return fail(f, FAIL_CONFIG, "%s: %s: %s is not a table: its values "
 		    "cannot be pulled as %s, but as " DELTA "%s in rounds",
 		    r->option, what, v->name, r->codec->name,
 		    r->codec->name);

@@ -220,7 +220,7 @@ struct message message_refuse(const struct message *to, enum fail_kind,
 /* A name, of a site or a submitter, is a word of printable characters without
    quotes and backslashes: it stands in messages and, one day, in files. */
 bool message_is_name(const char *name, size_t size);
-/* The site in a HELLO; "": none.  -1: it is no name (FAIL_PROTOCOL). */
+/* The site in a HELLO; "": none.  -1: it is not a name (FAIL_PROTOCOL). */
 int message_site(const struct message *hello, char site[WIRE_NAME],
 		 struct fail *);
 

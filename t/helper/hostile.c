@@ -56,7 +56,7 @@ static const struct hostile hostile[] = {
 	{ "huge-name", "without a sound name", .pax = "path=",
 	  .length = 100000 },
 
-	/* What is no plain file. */
+	/* What is not a plain file. */
 	{ "hard-link", "no plain file", .type = '1', .link = "w/0-3.npy" },
 	{ "symbolic-link", "no plain file", .type = '2',
 	  .link = "/etc/passwd" },
@@ -106,9 +106,9 @@ static const struct hostile hostile[] = {
 	  .npy_by = "'exec' " },
 	{ "npy-shape", "another type, shape or size", .npy = "(4,)",
 	  .npy_by = "(5,)" },
-	{ "npy-shape-2-64", "shape is no tuple", .npy = "(4,), }         "
+	{ "npy-shape-2-64", "shape is not a tuple", .npy = "(4,), }         "
 	  "          ", .npy_by = "(18446744073709551616,), }" },
-	{ "npy-nan", "shape is no tuple", .npy = "(4,), }  ",
+	{ "npy-nan", "shape is not a tuple", .npy = "(4,), }  ",
 	  .npy_by = "(NaN,), }" },
 	{ "npy-magic", "not a NumPy array", .npy = "NUMPY",
 	  .npy_by = "NUMPZ" },

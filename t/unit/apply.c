@@ -170,7 +170,7 @@ as_numbers(const struct apply *a, struct floats x, const float *g,
 	free(number);
 }
 
-/* What is no whole row is one of its own. */
+/* What is not a whole row is one of its own. */
 static void
 as_rows(const struct optimizer *o, struct floats x, const float *g,
 	size_t width, uint64_t t)

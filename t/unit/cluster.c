@@ -144,9 +144,9 @@ test_refusals(void)
 {
 	/* K1 to K4 are the numbers of the cases in TensorFlow's tests. */
 	ok(wrong("{\"cluster\": {\"gpu\": [\"h:1\"]}}",		/* K1 */
-		 "-f: cluster: 'gpu' is no task type"));
+		 "-f: cluster: 'gpu' is not a task type"));
 	ok(wrong("{" JOBS ", \"task\": {\"type\": \"foobar\"}}", /* K2 */
-		 "-f: task: 'foobar' is no task type"));
+		 "-f: task: 'foobar' is not a task type"));
 	ok(wrong("{\"cluster\": {\"chief\": [\"a:1\", \"b:1\"], " /* K3 */
 		 "\"worker\": [\"c:1\"], \"ps\": [\"d:1\"]}}",
 		 "more than one chief"));
@@ -160,7 +160,7 @@ test_refusals(void)
 		 "cluster: worker 0: 'tcp://h:99999'"));
 	ok(wrong("{\"cluster\": {\"worker\": [7]}}", "worker 0: an address"));
 	ok(wrong("{\"cluster\": {\"worker\": \"h:1\"}}", "a list"));
-	ok(wrong("{\"cluster\": {\"worker\": {\"x\": \"h:1\"}}}", "no index"));
+	ok(wrong("{\"cluster\": {\"worker\": {\"x\": \"h:1\"}}}", "an index"));
 	ok(wrong("{\"cluster\": {\"worker\": {\"99999999\": \"h:1\"}}}",
 		 "more than 65536"));
 	ok(wrong("{\"cluster\": [1]}", "no object"));
@@ -174,7 +174,8 @@ test_refusals(void)
 		 "\"index\": 1.5}}", "\"index\""));
 	ok(wrong("{" JOBS ", \"task\": {}}", "\"type\" is missing"));
 	ok(refused(NULL, "worker:x", FAIL_USAGE, "-t: 'worker:x'"));
-	ok(refused(NULL, "cook:0", FAIL_USAGE, "-t: 'cook' is no task type"));
+	ok(refused(NULL, "cook:0", FAIL_USAGE, "-t: 'cook' is not a task "
+			 "type"));
 }
 
 int

@@ -106,11 +106,11 @@ groups(void)
 	rows = codings_groups(c, fixture.variable);
 	named(coding_delta(c, DENSE) && rows[DENSE] == 16 &&
 	      !coding_delta(c, 0) && rows[0] == 1,
-	      "differences are of what is no table");
+	      "differences are of what is not a table");
 	free(rows);
 	named(coding_add(&head, "--push", "delta:int8", false, &f) < 0 &&
 	      strstr(f.text, "is for --pull alone"),
-	      "a gradient is no difference");
+	      "a gradient is not a difference");
 	ok(coding_add(&head, "--pull", "delta:float32", false, &f) < 0);
 	codings_free(c);
 }

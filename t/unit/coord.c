@@ -741,7 +741,7 @@ errors(void)
 	done(A, m ? m->request : 0, 2);
 	ok(prints(STEP("\"id\":\"b\",", "2", "worker:0")));
 	ask("trian 5");
-	ok(strstr(coord_output(coord)->data, "'trian' is no request"));
+	ok(strstr(coord_output(coord)->data, "'trian' is not a request"));
 	coord_end_of_requests(coord, now);
 	ok(over(FAIL_DATA, "bad.csv:3: no number"));
 	options.keep_going = false;
@@ -1229,8 +1229,9 @@ hidden(void)
 	begin_again();
 	coord_tick(coord, now);
 	named(prints("{\"op\":\"request\",\"error\":\"request 1: a line with "
-		     "a NUL in it is no request\"}\n"),
-	      "what is behind a NUL is no request after a new start, either");
+		     "a NUL in it is not a request\"}\n"),
+	      "what is behind a NUL is not a request after a new start, "
+	      "either");
 	end_kept();
 }
 

@@ -17,7 +17,7 @@
 #define LOGITS	" from_logits=true"
 #define STAY	"zeros that stay zeros, as neither side of a product, or " \
 		"what goes into a relu, begins with another number: "
-#define BEYOND	", which is no probability, and has no gradient beyond 0 " \
+#define BEYOND	", which is not a probability, and has no gradient beyond 0 " \
 		"and 1; "
 
 /* What is said of it; NULL: nothing.  "!" stands before a refusal. */
@@ -26,7 +26,7 @@ static const struct {
 } models[] = {
 	/* Cross-entropy of two classes. */
 	{ BINARY DENSE BCE, "!model.ps:4: p does not end in a sigmoid, so it "
-	  "is no probability, and what it gives beyond 0 and 1 has no "
+	  "is not a probability, and what it gives beyond 0 and 1 has no "
 	  "gradient; say from_logits=true, or activation=sigmoid" },
 	{ BINARY "p = linear x" BCE, "!model.ps:4: p does not end" },
 	{ BINARY "a = linear x activation=sigmoid\nb = linear x\np = add a b"
@@ -83,7 +83,7 @@ static const struct {
 
 	/* Of several. */
 	{ CLASSES "p = dense x units=4" SCCE, "!model.ps:4: p does not end in "
-	  "a softmax, so it is no probability" },
+	  "a softmax, so it is not a probability" },
 	{ CLASSES "p = dense x units=4" SCCE LOGITS, NULL },
 	{ CLASSES "p = dense x units=4 activation=softmax" SCCE, NULL },
 	{ CLASSES "p = dense x units=4 activation=sigmoid" SCCE, "model.ps:4: "
@@ -126,9 +126,9 @@ static const struct {
 	{ BINARY DENSE BCE LOGITS " class_weight=0,2", "model.ps:4: "
 	  "class_weight: examples of one class alone count" },
 	{ BINARY DENSE "\nloss hinge p\nmetric log_loss", "metric log_loss: p "
-	  "is no probability" },
+	  "is not a probability" },
 	{ BINARY DENSE "\nloss mean_squared_error p\nmetric calibration",
-	  "metric calibration: p is no probability" },
+	  "metric calibration: p is not a probability" },
 	{ BINARY DENSE BCE LOGITS "\nmetric log_loss\nmetric calibration",
 	  NULL },
 	{ BINARY DENSE BCE LOGITS "\nmetric accuracy threshold=0", "metric "

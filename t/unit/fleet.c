@@ -130,10 +130,10 @@ greeting(void)
 	   strcmp(last_posted->text, "a run, 16 bytes") == 0);
 	m = welcome_of(7, NULL);
 	m.welcome.version++;
-	ok(fails(receive(B, &m), FAIL_PROTOCOL, "no ps-serve of this release"));
+	ok(fails(receive(B, &m), FAIL_PROTOCOL, "not a ps-serve of this"));
 	m = welcome_of(7, NULL);
 	m.welcome.role = ROLE_COORDINATOR;
-	ok(fails(receive(B, &m), FAIL_PROTOCOL, "no ps-serve of this release"));
+	ok(fails(receive(B, &m), FAIL_PROTOCOL, "not a ps-serve of this"));
 	m.welcome.role = ROLE_STANDBY;
 	ok(fails(receive(B, &m), FAIL_AGAIN, "a standby, which was not"));
 	now += 30;

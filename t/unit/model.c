@@ -32,10 +32,10 @@ static const struct {
 	  "string, binary, id, float" },
 	{ "input x binary", "model.ps:1: x: 'binary' is none of float, id, "
 	  "string, sparse" },
-	{ "input x float[]", "model.ps:1: x: '[]' is no shape; say float, "
+	{ "input x float[]", "model.ps:1: x: '[]' is not a shape; say float, "
 	  "float[3] or float[28,28]" },
-	{ "input x sparse", "model.ps:1: x: '' is no shape; say sparse[N], N "
-	  "features, or sparse[hash]" },
+	{ "input x sparse", "model.ps:1: x: '' is not a shape; say sparse[N], "
+	  "N features, or sparse[hash]" },
 	{ "input x id rows=hash\nlabel y float\ne = embedding x dim=2 "
 	  "admit=0", "model.ps:3: admit=0 is not a whole number from 1 to "
 	  "1048576" },
@@ -54,12 +54,12 @@ static const struct {
 	{ "input x id rows=hash\nlabel y float\ne = category_encoding x",
 	  "model.ps:3: e: x has any ids, too many to spell out; use linear or "
 	  "embedding" },
-	{ "input x id[0] rows=3", "model.ps:1: x: '[0]' is no shape; say "
+	{ "input x id[0] rows=3", "model.ps:1: x: '[0]' is not a shape; say "
 	  "nothing for one value, [3] for three, [] for any number" },
-	{ "input x id[3x] rows=3", "model.ps:1: x: '[3x]' is no shape; say "
+	{ "input x id[3x] rows=3", "model.ps:1: x: '[3x]' is not a shape; say "
 	  "nothing for one value, [3] for three, [] for any number" },
 	{ "input x float[99999999999,99999999999]", "model.ps:1: x: "
-	  "'[99999999999,99999999999]' is no shape; say float, float[3] or "
+	  "'[99999999999,99999999999]' is not a shape; say float, float[3] or "
 	  "float[28,28]" },
 	{ "input x id bin_boundaries=1,1", "model.ps:1: x: bin_boundaries= "
 	  "are numbers, each above the one before" },
@@ -98,8 +98,8 @@ static const struct {
 	{ "input x float size=3", "model.ps:1: unknown setting size; "
 	  "there are zero_based, columns, sep, pad, from" },
 	{ "input x float sep=ab", "model.ps:1: sep=ab is not one character" },
-	{ "input x/y float", "model.ps:1: 'x/y' is no name: it takes letters, "
-	  "digits, _ - . and at most 63 of them" },
+	{ "input x/y float", "model.ps:1: 'x/y' is not a name: it takes "
+	  "letters, digits, _ - . and at most 63 of them" },
 	{ "input x float\ninput x id rows=2",
 	  "model.ps:2: x is already defined at model.ps:1" },
 	{ "label x binary\ninput x float",
@@ -172,7 +172,7 @@ static const struct {
 	{ "input x float[2]\ninput z id[] rows=9\ny = attention z x",
 	  "model.ps:3: y: dim= is missing" },
 	{ "input x float[2]\ninput z id[] rows=9\ny = attention z x share=x",
-	  "model.ps:3: y: share=x: that is no embedding above" },
+	  "model.ps:3: y: share=x: that is not an embedding above" },
 	{ "input x float[2,3]\ny = reduce_mean x axis=3", "model.ps:2: y: "
 	  "axis=3 is none of x, which is [2, 3]: its axes are 1 to 2, or -1 "
 	  "from the last (0 is the batch)" },
@@ -284,16 +284,17 @@ static const struct {
 	  "model.ps:5: unknown setting rho; there are for, schedule, "
 	  "learning_rate, initial_learning_rate, weight_decay, clipvalue, "
 	  "clipnorm, global_clipnorm, momentum, nesterov" },
-	{ "variable v 3,x", "model.ps:1: v: '3,x' is no shape, like [7,20]" },
+	{ "variable v 3,x", "model.ps:1: v: '3,x' is not a shape, like "
+	  "[7,20]" },
 	{ "input x float[60000000]\ny = concat x x", "model.ps:2: y: "
 	  "[120000000] is too large for one example; the limit is 67108864 "
 	  "numbers" },
 	{ "input x id rows=3\ny = embedding x share=z",
-	  "model.ps:2: y: share=z: that is no embedding above" },
+	  "model.ps:2: y: share=z: that is not an embedding above" },
 	{ "input x id rows=3\ny = embedding x share=y",
-	  "model.ps:2: y: share=y: that is no embedding above" },
+	  "model.ps:2: y: share=y: that is not an embedding above" },
 	{ "input x id rows=3\nz = linear x\ny = embedding x share=z",
-	  "model.ps:3: y: share=z: that is no embedding above" },
+	  "model.ps:3: y: share=z: that is not an embedding above" },
 	{ "input x id rows=3\ninput u id rows=4\nz = embedding x dim=2\n"
 	  "y = embedding u share=z",
 	  "model.ps:4: y: share=z: u has not as many rows as x" },
@@ -318,9 +319,10 @@ static const struct {
 	  "classes" },
 	{ "label t binary\ninput x float[2]\ny = dense x units=1\n"
 	  "loss hinge y sample_weight=x", "model.ps:4: sample_weight=x: that "
-	  "is no input of a single float" },
+	  "is not an input of a single float" },
 	{ "label t binary\ninput x float\nloss hinge x sample_weight=t",
-	  "model.ps:3: sample_weight=t: that is no input of a single float" },
+	  "model.ps:3: sample_weight=t: that is not an input of a single "
+	  "float" },
 	{ "label t binary\ninput x float\nloss hinge x\n"
 	  "metric accuracy weighted=true", "model.ps:4: weighted: the loss "
 	  "has neither sample_weight nor class_weight" },
@@ -664,7 +666,7 @@ test_source(void)
 	s.count = 2;
 	model_source_release(&s);
 
-	/* A byte order mark is no part of a text. */
+	/* A byte order mark is not a part of a text. */
 	put(folder, "m.ps", "\xef\xbb\xbf" "input w string "
 	    "vocab_file=words.txt\ny = linear w\n" END);
 	put(folder, "words.txt", "\xef\xbb\xbf" "hulk\n\xef\xbb\xbf\n");

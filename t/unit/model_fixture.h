@@ -23,7 +23,7 @@ struct model_fixture {
 	float **w;			/* each variable, whole */
 };
 
-/* Stops the test if the text is no model. */
+/* Stops the test if the text is not a model. */
 static inline void
 fixture_begin_with(struct model_fixture *r, const char *text,
 		   const struct externals *externals)

@@ -18,7 +18,7 @@ below(size_t n)
 	return (size_t)rng_below(&rng, n);
 }
 
-/* Digits, a point, an exponent, each or none, and what is no number. */
+/* Digits, a point, an exponent, each or none, and what is not a number. */
 static void
 random_text(char text[80])
 {

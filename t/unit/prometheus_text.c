@@ -33,7 +33,7 @@ values(void)
 	prometheus_sample(&out, "a", INFINITY);
 	prometheus_sample(&out, "a", -INFINITY);
 	named(reads("a NaN\na +Inf\na -Inf\n"),
-	      "what is no number has a word of its own");
+	      "what is not a number has a word of its own");
 }
 
 static void

@@ -292,7 +292,7 @@ test_lost_servers(void)
 	      "what refuses us for good ends us");
 	ok(hears_welcome(SERVER, ROLE_WORKER) < 0);
 	named(strcmp(f.text, "server 0 (ipc://server) is not that server") ==
-	      0, "and what is no server");
+	      0, "and what is not a server");
 	end();
 }
 

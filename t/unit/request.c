@@ -138,7 +138,7 @@ refusals(void)
 		"\"learning_rate_scale\" is for train");
 	refused("{\"epochs\":2}", "\"epochs\" is for epoch");
 	refused("{\"data\":\"u\"}", "\"data\" is for epoch");
-	refused("{\"op\":\"epoch\",\"data\":2}", "\"data\" is no string");
+	refused("{\"op\":\"epoch\",\"data\":2}", "\"data\" is not a string");
 	refused("epoch data=a data=b", "'data=b': data was said before");
 	refused("{\"op\":\"epoch\",\"steps\":2}", "\"steps\" is for train");
 	refused("train batch=0", "batch=0" UP_TO "16777216");
@@ -159,9 +159,9 @@ refusals(void)
 	refused("epoch learning_rate=1 2 learning_rate=1",
 		"'learning_rate=1': learning_rate was said before");
 	refused("train colour=red", "colour=red means nothing here" KNOWN);
-	refused("trian 5", "'trian' is no request (train, epoch, eval, join, "
-		"save, status, cancel, stop, a bare id or a JSON object); "
-		"did you mean train?");
+	refused("trian 5", "'trian' is not a request (train, epoch, eval, "
+		"join, save, status, cancel, stop, a bare id or a JSON "
+		"object); did you mean train?");
 	refused("train bacth=5", "bacth=5 means nothing here" KNOWN
 		"; did you mean batch?");
 	refused("join 5", "'5' behind join");
@@ -173,17 +173,17 @@ refusals(void)
 	ok(!reads("{\"id\":1,\"id\":2}") &&
 	   strncmp(f.text, "not JSON: ", 10) == 0);
 	ok(!reads("{} {}") && strncmp(f.text, "not JSON: ", 10) == 0);
-	refused("{\"op\":\"none\"}", "\"op\" is 'none', which is no "
+	refused("{\"op\":\"none\"}", "\"op\" is 'none', which is not a "
 		"request");
-	refused("{\"op\":\"\"}", "\"op\" is '', which is no request");
-	refused("{\"op\":5}", "\"op\" is no string");
-	refused("{\"id\":[]}", "\"id\" is no string or whole number");
-	refused("{\"id\":1.5}", "\"id\" is no string or whole number");
+	refused("{\"op\":\"\"}", "\"op\" is '', which is not a request");
+	refused("{\"op\":5}", "\"op\" is not a string");
+	refused("{\"id\":[]}", "\"id\" is not a string or whole number");
+	refused("{\"id\":1.5}", "\"id\" is not a string or whole number");
 	refused("cancel", "cancel: which id?");
 	refused("cancel a b", "'b' behind cancel");
 	refused("{\"op\":\"cancel\"}", "cancel: which id?");
 	refused("{\"op\":\"cancel\",\"request\":[]}",
-		"\"request\" is no string or whole number");
+		"\"request\" is not a string or whole number");
 	refused("{\"request\":\"x\"}", "\"request\" is for cancel");
 	refused("train priority=-1",
 		"priority=-1 is not a whole number from 0 to 1000");
@@ -195,15 +195,15 @@ refusals(void)
 	refused("{\"learning_rate\":-0.1}",
 		"learning_rate=-0.1 is not a number above 0");
 	refused("{\"id\":\"steps\\\": 7\", \"batch\":[2], \"steps\" : 1E+2}",
-		"\"batch\" is no number");
+		"\"batch\" is not a number");
 	refused("{\"id\":\"steps\\\": 7\", \"steps\"\t:\t1.50E+2 }",
 		"steps=1.50E+2" UP_TO "18446744073709551615");
 	refused("{\"batch\":16777216.0}", "batch=16777216.0" UP_TO "16777216");
 	refused("{\"files\":[\"batch\"],\"batch\":-07e0}",
 		"not JSON: invalid token near '-0'");
-	refused("{\"batch\":\"7\"}", "\"batch\" is no number");
+	refused("{\"batch\":\"7\"}", "\"batch\" is not a number");
 	refused("{\"op\":\"eval\",\"files\":\"a\"}",
-		"\"files\" is no list");
+		"\"files\" is not a list");
 	refused("{\"steps\":2.5}", "steps=2.5" UP_TO "18446744073709551615");
 	refused("{\"steps\":-1}", "steps=-1" UP_TO "18446744073709551615");
 	refused("{\"op\":\"eval\",\"files\":[1]}",
@@ -292,10 +292,10 @@ calls(void)
 	ok(reads("{\"step\":\"fit\",\"args\":{\"step\":\"x\"}}") &&
 	   strcmp(r.call->step, "fit") == 0 &&
 	   strcmp(r.call->args, "{\"step\":\"x\"}") == 0);
-	refused("{\"step\":7}", "\"step\" is no string");
+	refused("{\"step\":7}", "\"step\" is not a string");
 	refused("{\"step\":\"a\\u0000\"}", "\"step\" has a NUL in it");
-	refused("{\"args\":[1]}", "\"args\" is no object");
-	refused("{\"args\":\"{}\"}", "\"args\" is no object");
+	refused("{\"args\":[1]}", "\"args\" is not an object");
+	refused("{\"args\":\"{}\"}", "\"args\" is not an object");
 	refused("{\"args\":{},\"op\":\"join\"}",
 		"\"args\" is for train and epoch");
 	refused("{\"op\":\"eval\",\"step\":\"fit\"}",

@@ -107,7 +107,7 @@ lines(void)
 		u = unpack_from(p.data, p.size);
 		good = good && !result_read(&u, &read, 0);
 	}
-	named(good, "what is no part of a line is refused");
+	named(good, "what is not a part of a line is refused");
 	memset(large, '1', sizeof(large));
 	for (size_t over = 0; over < 2; over++) {
 		r.json = (struct frame){ large, RESULT_JSON + over, NULL };

@@ -192,8 +192,8 @@ test_objects(void)
 		  "[a-c] for x (model.ps:1); there are: cls, d"));
 	ok(object("{\"3\": 1, \"7\": 1}", "65 o.tar: record 1 (1): no column "
 		  "cls for y (model.ps:1); there are: 3, 7"));
-	ok(object("[1]", "65 o.tar: record 1 (1): .json: it is no object of "
-		  "JSON"));
+	ok(object("[1]", "65 o.tar: record 1 (1): .json: it is not an object "
+		  "of JSON"));
 	ok(object("{\"cls\": 1, \"a\": }", "65 o.tar: record 1 (1): .json: "
 		  "unexpected token near '}'"));
 	forget();
@@ -341,7 +341,7 @@ test_wrong_samples(void)
 	       "--dereference --hard-dereference");
 	second(is_link, "65 s.tar: 1.x.npy is a link: tar with --dereference "
 	       "--hard-dereference");
-	second(is_pipe, "65 s.tar: 1.x.npy is no plain file");
+	second(is_pipe, "65 s.tar: 1.x.npy is not a plain file");
 	second(has_holes, "65 s.tar: 1.x.npy has holes: tar without "
 	       "--sparse");
 	second(is_infinite, "65 s.tar: record 2 (1): x: inf is not a finite "

@@ -307,7 +307,7 @@ test_denied(void)
 	   why.kind == FAIL_DENIED);
 	p = part("/dev/zero", 0, WHOLE);
 	ok(!record_range_open(&p, &how, &in, 1, &label, &why) &&
-	   strcmp(why.text, "/dev/zero: it is no plain file") == 0);
+	   strcmp(why.text, "/dev/zero: it is not a plain file") == 0);
 	p = part("x-idx3-ubyte", 0, WHOLE);
 	p.label = p.file;
 	ok(!record_range_open(&p, &how, &in, 1, &label, &why) &&
@@ -351,7 +351,7 @@ test_inputs(void)
 		     "workers: they must be files"));
 	ok(cut_fails("none*.svm", FAIL_NOINPUT,
 		     "none*.svm: no file fits it"));
-	ok(cut_fails(".", FAIL_NOINPUT, ".: it is no plain file"));
+	ok(cut_fails(".", FAIL_NOINPUT, ".: it is not a plain file"));
 	ok(cut_fails("x-idx3-ubyte", FAIL_NOINPUT, "x-idx3-ubyte: no file of "
 		     "labels follows it, which idx needs"));
 }

@@ -534,7 +534,7 @@ test_refusals(void)
 		   "step's program measures is of no layer"));
 	ok(refuses("step go x\nmetric hits\nmetric hits\n", "model.ps:12: a "
 		   "second metric hits; results tell them apart by name"));
-	ok(refuses("step go x\nmetric hi/ts\n", "model.ps:11: 'hi/ts' is no "
+	ok(refuses("step go x\nmetric hi/ts\n", "model.ps:11: 'hi/ts' is not a "
 		   "name: it takes letters, digits, _ - . and at most 63 of "
 		   "them"));
 	ok(refuses("step go x\nmetric hits threshold=1\n", "model.ps:11: "

@@ -335,7 +335,7 @@ test_loss(const char *lines, float label, double want)
 	fixture_end(&r);
 }
 
-/* What is no number stays none, and is not trained on as if it were one. */
+/* What is not a number stays none, and is not trained on as if it were one. */
 static void
 test_no_number(char *lines, float label)
 {
@@ -632,7 +632,7 @@ test_dropout(void)
 
 /*
  * Several that tie for the largest share its gradient, as in TensorFlow; what
- * is no number is not hidden.
+ * is not a number is not hidden.
  */
 static void
 test_largest(void)
