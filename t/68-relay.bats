@@ -88,9 +88,10 @@ says() {
 	done
 }
 
-@test "kill -9 of relays and workers, again and again: all count once" {
+# die_in_turn [COORD-OPTION...] - 480 steps, while relay and workers die.
+die_in_turn() {
 	local i
-	site
+	site "$@"
 	for ((i = 0; i < 12; i++)); do
 		ask 40
 		done_steps 10
@@ -103,6 +104,29 @@ says() {
 	done
 	over
 	counted 480
+}
+
+@test "kill -9 of relays and workers, again and again: all count once" {
+	die_in_turn
+}
+
+@test "so it is in rounds, which relays add up" {
+	die_in_turn --mode=sync --replicas=2
+}
+
+@test "a relay adds up a round, and pushes half as often" {
+	site --mode=sync --replicas=2
+	relayed 2
+	ask 100
+	done_steps 100
+	over
+	wait "$relay"
+	run -0 grep -o "stopped: .* sums" "$relaylog"
+	read -r _ _ _ pushes _ _ _ _ _ summed _ _ sums _ <<<"$output"
+	[ "$summed" -eq $((2 * sums)) ]
+	[ "$sums" -gt 100 ]
+	[ "$summed" -le "$pushes" ]
+	counted 100
 }
 
 @test "a relay that stops is left within a lease, and harms nobody later" {
@@ -257,9 +281,11 @@ trained() {
 		for (i = 0; i < 64; i++)
 			print i % 7 / 7 "," i % 5 / 5 "," i % 3 / 3 "," \
 				i % 11 / 11 }' >d.csv
-	for wire in float32 int8; do
+	for wire in float32 int8 delta; do
+		set -- --wire="$wire"
+		[ "$wire" != delta ] || set -- --push=int8 --pull=delta:int8
 		for n in 0 1 2 4; do
-			trained "$n" --wire="$wire"
+			trained "$n" "$@"
 			cmp relays-0.npz "relays-$n.npz"
 		done
 	done

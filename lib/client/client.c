@@ -542,6 +542,13 @@ coded_pull(const struct client *c)
 	return c->exchange.coded ? c->exchange.pull_step + 1 : 0;
 }
 
+/* A relay may add it up with those of other replicas. */
+static bool
+is_summed(const struct client *c, size_t n)
+{
+	return c->relayed && c->exchange.level > 0 && !pulls(c, LANE_NOW, n);
+}
+
 /* A part that the step is not for is told so, by a push of no examples: every
    part knows which steps have ended. */
 static void
@@ -549,7 +556,9 @@ fill_push(struct client *c, size_t n, struct message *m)
 {
 	const struct exchange *x = &c->exchange;
 	const struct part *part = &c->plan->part[n];
-	const struct pulled *pull = find_pulled(c, n, m->request);
+	const bool summed = is_summed(c, n);
+	const struct pulled *pull = summed ? NULL :
+		find_pulled(c, n, m->request);
 	const bool leave = leaves(c, n);
 
 	m->kind = pulls(c, LANE_NOW, n) ? MESSAGE_PUSHPULL : MESSAGE_PUSH;
@@ -561,7 +570,7 @@ fill_push(struct client *c, size_t n, struct message *m)
 	m->push.examples = leave ? 0 : x->examples;
 	m->push.version = x->version ? x->version[n] : 0;
 	m->push.rate = message_float_bits(x->learning_rate);
-	m->push.slot = x->replica;
+	m->push.slot = message_node(x->replica, summed ? x->level : 0);
 	m->push.attempt = x->attempt;
 	m->push.coded = x->coded;
 	m->push.values = m->kind == MESSAGE_PUSHPULL ? coded_pull(c) : 0;

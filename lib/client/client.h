@@ -64,6 +64,8 @@ struct exchange {
 	struct compute *pull;		/* NULL: only push */
 	uint64_t cut;			/* pull from this cut; WIRE_NONE */
 	uint64_t replica, attempt;	/* of a round; 0: of none */
+	unsigned level;			/* that a relay may add the push up in:
+					   see message_node() */
 	uint64_t after;			/* pull when all rounds below have
 					   ended; 0: now */
 	uint64_t server;		/* push to this one; WIRE_NONE: all */

@@ -348,6 +348,10 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 		else
 			voided(c);
 		break;
+	case MESSAGE_CHECK:
+		if (sync_checked(c, ask) && cancel_under_way(c))
+			cancel_begin(c);	/* which waited for this */
+		break;
 	case MESSAGE_COMMIT:
 		steps_committed(c, now);
 		break;

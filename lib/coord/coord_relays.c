@@ -168,6 +168,12 @@ relays_notify(struct coord *c)
 			notify(c, m);
 }
 
+uint64_t
+relays_told(const struct coord *c, const struct member *w)
+{
+	return site_of(c, w)->told;
+}
+
 size_t
 relays_workers(const struct coord *c, const struct member *relay)
 {

@@ -29,6 +29,8 @@ void relays_notify(struct coord *);
 
 const char *relays_site(const struct coord *, const struct member *);
 const char *relays_endpoint(const struct coord *, const struct member *);
+/* The life of the relay that a worker has been told of; 0: of none. */
+uint64_t relays_told(const struct coord *, const struct member *);
 /* Workers that are there and have been told of it. */
 size_t relays_workers(const struct coord *, const struct member *);
 

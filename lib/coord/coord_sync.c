@@ -21,13 +21,26 @@
 
 #define ROUND_TERMS	2	/* no more rounds are open at a time */
 
+/*
+ * What is done about the first round.
+ *
+ *	OPEN --commit(), of a round that is sure--> COMMITTING
+ *	OPEN --commit()--> CHECKING --sync_checked()--> COMMITTING
+ *	CHECKING --sync_checked(), some are missing--> OPEN
+ *	CHECKING --reset(), a new term--> OPEN
+ *	COMMITTING --sync_committed()--> OPEN
+ *	any --go_back()--> OPEN
+ */
+enum end_state { END_OPEN, END_CHECKING, END_COMMITTING };
+
 struct sync {
 	struct rounds *rounds;		/* NULL: it has not begun */
 	struct lease_terms terms[ROUND_TERMS];	/* of the last ones opened;
 						   calls are held */
 	uint64_t opened;		/* rounds so far */
-	bool committing;		/* the servers are told of a round: */
-	struct pack attempts;
+	enum end_state state;
+	struct pack attempts;		/* of the round that servers are asked
+					   for */
 };
 
 void
@@ -132,6 +145,13 @@ next_step(struct coord *c, const struct lease_room *room,
 	return rerun_record(c, next);
 }
 
+/* What workers push by one relay that relay may add up. */
+static uint64_t
+relay_place(const void *coord, const void *worker)
+{
+	return relays_told(coord, worker);
+}
+
 static bool
 open_round(struct coord *c, const struct lease_room *room)
 {
@@ -146,6 +166,7 @@ open_round(struct coord *c, const struct lease_room *room)
 	     k++)
 		if (k * coord_streams(&c->o) >= terms.places.batches)
 			rounds_skip(s->rounds, k);
+	rounds_group(s->rounds, relay_place, c);
 	call_drop(s->terms[s->opened % ROUND_TERMS].call);
 	s->terms[s->opened++ % ROUND_TERMS] = terms;
 	call_hold(terms.call);
@@ -176,6 +197,7 @@ lease_replica(struct coord *c, struct member *w, size_t has)
 	struct message m;
 	struct leased *l;
 	struct attempt a;
+	unsigned level;
 
 	for (size_t i = 0; i < c->o.in_flight; i++) {
 		const struct leased *has_one = &lease_of(c, w)[i];
@@ -188,13 +210,14 @@ lease_replica(struct coord *c, struct member *w, size_t has)
 			  leases == ahead, &a))
 		return false;
 
+	level = rounds_level(s->rounds, &a, w);
 	l = lease_add(c, w, leases == ahead);
 	l->unfinished = l->count = 1;
 	l->at = a;
 	l->first = a.step;
 	m = lease_describe(c, l, terms_of(c, a.step));
 	m.lease.attempt = a.number;
-	m.lease.slot = a.replica;
+	m.lease.slot = message_node(a.replica, level);
 	m.lease.slots = rounds_replicas(s->rounds);
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
 		w->unreachable = true;
@@ -283,11 +306,12 @@ counts(struct coord *c, struct member *w, uint64_t lease)
 
 /* ---- commits ---- */
 
+/* CHECK or COMMIT. */
 static void
-ask_commit(struct coord *c)
+ask_servers(struct coord *c, enum message_kind kind)
 {
 	struct sync *s = c->sync;
-	struct message m = { .kind = MESSAGE_COMMIT, .frames = 1 };
+	struct message m = { .kind = kind, .frames = 1 };
 	const size_t replicas = rounds_replicas(s->rounds);
 
 	pack_reset(&s->attempts);
@@ -299,22 +323,43 @@ ask_commit(struct coord *c)
 	m.commit.step = rounds_step(s->rounds);
 	m.frame[0] = (struct frame){ s->attempts.data, s->attempts.size,
 				     NULL };
-	s->committing = true;
+	s->state = kind == MESSAGE_COMMIT ? END_COMMITTING : END_CHECKING;
+	if (kind == MESSAGE_COMMIT)
+		rounds_settle(s->rounds);
 	fleet_ask(c->fleet, &m);
 }
 
 static void
 commit(struct coord *c)
 {
-	if (c->sync->rounds && !c->sync->committing &&
-	    rounds_whole(c->sync->rounds))
-		ask_commit(c);
+	struct sync *s = c->sync;
+
+	if (s->rounds && s->state == END_OPEN && rounds_whole(s->rounds))
+		ask_servers(c, rounds_sure(s->rounds) ? MESSAGE_COMMIT :
+			    MESSAGE_CHECK);
+}
+
+/* No server has applied a round that is checked: what one of them does not have
+   may still be done once more, and come apart to all. */
+bool
+sync_checked(struct coord *c, const struct ask *ask)
+{
+	struct sync *s = c->sync;
+	const bool again = ranges_total(&ask->missing) > 0;
+
+	for (size_t k = 0; k < rounds_replicas(s->rounds); k++)
+		if (ranges_has(&ask->missing, k))
+			rounds_reopen(s->rounds, k);
+	s->state = END_OPEN;
+	if (!again)
+		ask_servers(c, MESSAGE_COMMIT);
+	return again;
 }
 
 static bool
 committing(const struct coord *c)
 {
-	return c->sync->committing;
+	return c->sync->state != END_OPEN;
 }
 
 uint64_t
@@ -334,7 +379,7 @@ void
 sync_committed(struct coord *c)
 {
 	rounds_close(c->sync->rounds);
-	c->sync->committing = false;
+	c->sync->state = END_OPEN;
 }
 
 static bool
@@ -342,7 +387,7 @@ running(const struct coord *c)
 {
 	const struct sync *s = c->sync;
 
-	return s->rounds && (s->committing || rounds_whole(s->rounds) ||
+	return s->rounds && (committing(c) || rounds_whole(s->rounds) ||
 			     rounds_running(s->rounds) > 0);
 }
 
@@ -353,7 +398,9 @@ reset(struct coord *c)
 
 	if (!s->rounds)
 		return;
-	rounds_reset(s->rounds, !s->committing);
+	if (s->state == END_CHECKING)
+		s->state = END_OPEN;
+	rounds_reset(s->rounds, s->state == END_OPEN);
 	queue_return(c->queue, s->rounds);
 }
 
@@ -371,13 +418,13 @@ go_on(struct coord *c)
 	if (!s->rounds)
 		return false;
 	rounds_number(s->rounds, (c->plan.term - 1) << 32);
-	if (!s->committing)
+	if (s->state != END_COMMITTING)
 		return false;
 	if (!rerun_idle(c))
 		rerun_lease(c, s->rounds, &terms, &server);
 	else
 		queue_lease(c->queue, s->rounds, 1, WIRE_NONE, &terms);
-	ask_commit(c);
+	ask_servers(c, MESSAGE_COMMIT);
 	return true;
 }
 
@@ -386,7 +433,7 @@ go_back(struct coord *c)
 {
 	if (c->sync->rounds)
 		rounds_reset(c->sync->rounds, true);
-	c->sync->committing = false;
+	c->sync->state = END_OPEN;
 }
 
 static void
@@ -420,8 +467,8 @@ retried(const struct coord *c)
 static bool
 busy(const struct coord *c)
 {
-	return c->sync->committing || (c->sync->rounds &&
-				       rounds_whole(c->sync->rounds));
+	return committing(c) || (c->sync->rounds &&
+				 rounds_whole(c->sync->rounds));
 }
 
 static bool
@@ -458,12 +505,15 @@ sync_check(const struct coord *c)
 {
 	const struct sync *s = c->sync;
 
-	if (s->committing && !s->rounds)
+	if (committing(c) && !s->rounds)
 		return "coord 25: what is committed is a round";
-	if (c->phase == PHASE_RUN && s->committing &&
-	    !fleet_asking(c->fleet, MESSAGE_COMMIT))
+	if (c->phase == PHASE_RUN && committing(c) &&
+	    !fleet_asking(c->fleet, s->state == END_CHECKING ? MESSAGE_CHECK :
+			  MESSAGE_COMMIT))
 		return "coord 28: a round is committed when servers have said "
 			"so";
+	if (s->state == END_COMMITTING && !rounds_whole(s->rounds))
+		return "coord 43: a round that is committed is whole";
 	return s->rounds ? rounds_check(s->rounds) : NULL;
 }
 

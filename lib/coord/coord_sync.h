@@ -6,11 +6,15 @@
 
 #include "coord/coord_private.h"
 
+struct ask;
 struct result;
 
 void sync_init(struct coord *);
 void sync_release(struct coord *);
 bool sync_begun(const struct coord *);
+/* Servers have said which slots of the round they lack; true: some, which are
+   done once more.  Else it is committed now. */
+bool sync_checked(struct coord *, const struct ask *);
 /* The round that is being committed: which step that is, what came of it; and
    servers have committed it. */
 uint64_t sync_step(const struct coord *);

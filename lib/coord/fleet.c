@@ -93,6 +93,7 @@ fleet_free(struct fleet *fl)
 	for (size_t i = 0; i < fl->asks; i++) {
 		free(fl->ask[i]->answered);
 		free(fl->ask[i]->saved);
+		ranges_release(&fl->ask[i]->missing);
 		free(fl->ask[i]);
 	}
 	free(fl->ask);
@@ -513,6 +514,7 @@ fleet_ask(struct fleet *fl, const struct message *m)
 	if (m->blob.size > 0)
 		memcpy(ask->blob, m->blob.data, m->blob.size);
 	ask->unanswered = fl->count;
+	ranges_release(&ask->missing);
 	ask->failed = false;
 	ask->since = 0;
 	for (size_t i = 0; i < fl->count; i++) {
@@ -589,6 +591,21 @@ take_standing(struct link *l, const struct message *m, uint64_t term)
 	l->high = m->ok.above;
 }
 
+/* Slots that this server lacks; no more than there may be. */
+static void
+take_missing(struct ask *ask, const struct frame *slots)
+{
+	struct unpack u = unpack_from(slots->data, slots->size);
+	const uint32_t count = unpack_array(&u);
+
+	for (uint32_t i = 0; i < count && !u.bad; i++) {
+		const uint64_t slot = unpack_below(&u, WIRE_REPLICAS);
+
+		if (!u.bad && !ranges_has(&ask->missing, slot))
+			ranges_add(&ask->missing, slot, 1);
+	}
+}
+
 static void
 take_answer(struct fleet *fl, size_t i, const struct message *m,
 	    const struct ask **ended)
@@ -609,6 +626,8 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
 		snprintf(ask->saved[i].hash, sizeof(ask->saved[i].hash),
 			 "%.60s", text);
 	}
+	if (m->kind == MESSAGE_MISSING)
+		take_missing(ask, &m->frame[0]);
 	if (ask->kind == MESSAGE_PLAN && m->kind == MESSAGE_OK)
 		take_standing(&fl->link[i], m, fl->term);
 	if (ask->kind == MESSAGE_MARK)
@@ -730,7 +749,7 @@ fleet_receive(struct fleet *fl, uint64_t peer, const struct message *m,
 			    text);
 	}
 	if (m->kind == MESSAGE_OK || m->kind == MESSAGE_SAVED ||
-	    m->kind == MESSAGE_REFUSED)
+	    m->kind == MESSAGE_MISSING || m->kind == MESSAGE_REFUSED)
 		take_answer(fl, i, m, ended);
 	return 0;
 }

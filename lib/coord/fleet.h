@@ -10,6 +10,7 @@
 #ifndef PS_FLEET_H
 #define PS_FLEET_H
 
+#include "base/ranges.h"
 #include "wire/outbox.h"
 #include "wire/plan.h"
 
@@ -141,6 +142,8 @@ struct ask {
 		uint64_t size;
 		char hash[64];
 	} *saved;
+	struct ranges missing;		/* of CHECK: slots that some server
+					   lacks */
 	bool failed;
 	struct fail why;
 };

@@ -17,6 +17,8 @@ struct replica {
 	} live[CANDIDATES];
 	bool done;
 	uint64_t chosen;		/* its number; 0: it was skipped */
+	unsigned level;			/* of rounds_level(), */
+	const void *owner;		/* for this one */
 	struct result result;		/* of the chosen one */
 	float *scores;
 	unsigned char *positive;
@@ -27,6 +29,7 @@ struct round {
 	uint64_t step;
 	struct replica *replica;
 	size_t chosen;			/* replicas that are */
+	bool summed;			/* some may have been added up */
 };
 
 struct rounds {
@@ -35,6 +38,7 @@ struct rounds {
 	uint64_t retried;
 	struct round round[OPEN];	/* the first ones are open */
 	size_t open;
+	bool settled;			/* servers have the first one */
 	void **owner;			/* of each replica, or NULL */
 	float *scores;
 	unsigned char *positive;
@@ -56,15 +60,24 @@ rounds_new(size_t replicas, size_t backups)
 }
 
 static void
+forget_result(struct replica *s)
+{
+	free(s->scores);
+	free(s->positive);
+	text_release(&s->json);
+	*s = (struct replica){ .attempts = s->attempts, .level = s->level,
+			       .owner = s->owner };
+}
+
+static void
 empty(struct rounds *r, struct round *round)
 {
 	for (size_t k = 0; k < r->replicas; k++) {
-		free(round->replica[k].scores);
-		free(round->replica[k].positive);
-		text_release(&round->replica[k].json);
+		forget_result(&round->replica[k]);
 		round->replica[k] = (struct replica){ 0 };
 	}
 	round->chosen = 0;
+	round->summed = false;
 }
 
 void
@@ -116,14 +129,107 @@ rounds_skip(struct rounds *r, size_t replica)
 	round->chosen++;
 }
 
+/* ---- what may be added up ---- */
+
+static int
+compare_owners(const void *a, const void *b)
+{
+	const void *const *x = a, *const *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Owners of one replica alone, in order; how many. */
+static size_t
+list_owners(const struct rounds *r, const void **owner)
+{
+	size_t all = 0, count = 0;
+
+	for (size_t k = 0; k < r->replicas; k++)
+		if (r->owner[k])
+			owner[all++] = r->owner[k];
+	qsort(owner, all, sizeof(*owner), compare_owners);
+	for (size_t k = 0; k < all; k++)
+		if ((k == 0 || owner[k - 1] != owner[k]) &&
+		    (k + 1 == all || owner[k + 1] != owner[k]))
+			owner[count++] = owner[k];
+	return count;
+}
+
+/* The two halves of a node are nodes: are they at one place? */
+static void
+join_nodes(struct round *round, const uint64_t *place, size_t first,
+	   unsigned level)
+{
+	const size_t half = (size_t)1 << (level - 1);
+	struct replica *s = &round->replica[first];
+
+	if (place[first] == 0 || place[first] != place[first + half] ||
+	    s[0].level < level - 1 || s[half].level < level - 1)
+		return;
+	for (size_t k = 0; k < 2 * half; k++)
+		s[k].level = level;
+}
+
+void
+rounds_group(struct rounds *r, rounds_place *of, const void *self)
+{
+	struct round *round = &r->round[r->open - 1];
+	const void **owner = mem_alloc(r->replicas, sizeof(*owner));
+	uint64_t *place = mem_alloc(r->replicas, sizeof(*place));
+	const size_t owners = list_owners(r, owner);
+
+	for (size_t k = 0; k < r->replicas; k++) {
+		const void *o = r->owner[k];
+
+		round->replica[k].owner = o;
+		if (o && !round->replica[k].done &&
+		    bsearch(&o, owner, owners, sizeof(*owner), compare_owners))
+			place[k] = of(self, o);
+	}
+	for (unsigned level = 1; (size_t)1 << level <= r->replicas; level++)
+		for (size_t k = 0; k + ((size_t)1 << level) <= r->replicas;
+		     k += (size_t)1 << level)
+			join_nodes(round, place, k, level);
+	free(owner);
+	free(place);
+}
+
 /* ---- who does what ---- */
 
-/* The first round that lacks something, or NULL. */
+/* Is it, of attempts of this term, the first at its replica? */
+static bool
+is_first(const struct rounds *r, uint64_t number)
+{
+	return number == r->base + 1;
+}
+
+bool
+rounds_sure(const struct rounds *r)
+{
+	const struct round *round = &r->round[0];
+
+	for (size_t k = 0; k < r->replicas && round->summed; k++)
+		if (round->replica[k].chosen > 0 &&
+		    !is_first(r, round->replica[k].chosen))
+			return false;
+	return true;
+}
+
+void
+rounds_settle(struct rounds *r)
+{
+	r->settled = true;
+}
+
+/* The first round that lacks something, or that servers may lack something of,
+   or NULL. */
 static struct round *
 turn(const struct rounds *r)
 {
 	for (size_t i = 0; i < r->open; i++)
-		if (r->round[i].chosen < r->replicas)
+		if (r->round[i].chosen < r->replicas ||
+		    (i == 0 && !r->settled && !rounds_sure(r)))
 			return (struct round *)(uintptr_t)&r->round[i];
 	return NULL;
 }
@@ -238,12 +344,6 @@ rounds_lease(struct rounds *r, void *worker, bool ahead, bool spare,
 	return true;
 }
 
-uint64_t
-rounds_retried(const struct rounds *r)
-{
-	return r->retried;
-}
-
 /* The replica of an attempt, if its round is open. */
 static struct replica *
 find(const struct rounds *r, const struct attempt *a, struct round **round)
@@ -254,6 +354,25 @@ find(const struct rounds *r, const struct attempt *a, struct round **round)
 			return &r->round[i].replica[a->replica];
 		}
 	return NULL;
+}
+
+unsigned
+rounds_level(struct rounds *r, const struct attempt *a, const void *worker)
+{
+	struct round *round;
+	const struct replica *s = find(r, a, &round);
+
+	if (!s || s->level == 0 || s->owner != worker ||
+	    !is_first(r, a->number))
+		return 0;
+	round->summed = true;
+	return s->level;
+}
+
+uint64_t
+rounds_retried(const struct rounds *r)
+{
+	return r->retried;
 }
 
 static struct candidate *
@@ -366,6 +485,18 @@ rounds_chosen(const struct rounds *r, size_t replica)
 	return r->round[0].replica[replica].chosen;
 }
 
+void
+rounds_reopen(struct rounds *r, size_t replica)
+{
+	struct round *round = &r->round[0];
+
+	if (round->replica[replica].chosen == 0)
+		return;
+	forget_result(&round->replica[replica]);
+	round->chosen--;
+	r->settled = false;
+}
+
 static void
 add_result(struct result *to, const struct result *r)
 {
@@ -437,14 +568,15 @@ rounds_result(struct rounds *r, struct result *result, const float **scores,
 void
 rounds_close(struct rounds *r)
 {
-	const struct round first = r->round[0];
+	struct round first;
 
+	r->settled = false;
 	empty(r, &r->round[0]);
+	first = r->round[0];
 	r->open--;
 	for (size_t i = 0; i + 1 < OPEN; i++)
 		r->round[i] = r->round[i + 1];
 	r->round[OPEN - 1] = first;
-	r->round[OPEN - 1].chosen = 0;
 }
 
 void
@@ -452,6 +584,7 @@ rounds_reset(struct rounds *r, bool first)
 {
 	const size_t kept = !first && r->open > 0;
 
+	r->settled = r->settled && kept > 0;
 	for (size_t i = kept; i < r->open; i++)
 		empty(r, &r->round[i]);
 	r->open = kept;

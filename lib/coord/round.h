@@ -40,6 +40,16 @@ void rounds_open(struct rounds *, uint64_t step);
 /* Of the one just opened this replica has nothing to do. */
 void rounds_skip(struct rounds *, size_t replica);
 
+/*
+ * What comes to be of the one just opened, whose replicas without work are
+ * known, may be added up before servers have it, in whole nodes of the tree
+ * over replicas (see message_node()).  A node's replicas have work, and each
+ * has an owner of its own, who has no other one and so waits for nobody with
+ * it; and all of these are at one place, which is a number, or 0: nowhere.
+ */
+typedef uint64_t rounds_place(const void *self, const void *worker);
+void rounds_group(struct rounds *, rounds_place *, const void *self);
+
 /* A try at a replica. */
 struct attempt {
 	uint64_t step, replica, number;	/* number: 1 for the first */
@@ -52,6 +62,11 @@ struct attempt {
  */
 bool rounds_lease(struct rounds *, void *worker, bool ahead, bool spare,
 		  struct attempt *);
+
+/* The level that this attempt, which the worker has just been leased, may be
+   added up in: of the first one, by who was the owner; else 0. */
+unsigned rounds_level(struct rounds *, const struct attempt *,
+		      const void *worker);
 
 /* Attempts so far at replicas whose earlier ones had all come to nothing. */
 uint64_t rounds_retried(const struct rounds *);
@@ -90,6 +105,22 @@ bool rounds_whole(const struct rounds *);
  */
 uint64_t rounds_step(const struct rounds *);
 uint64_t rounds_chosen(const struct rounds *, size_t replica);
+
+/*
+ * Do servers have the chosen attempts of the first round for certain?  Each has
+ * been answered for; but a first attempt may be there only as a part of a sum,
+ * which is of no use if another attempt than the one in the sum was chosen.
+ */
+bool rounds_sure(const struct rounds *);
+
+/* They do: they have said so, or are told to apply it.  Until then nobody is
+   given what comes behind that round but ahead of its turn: so there is room
+   for what is to be done once more. */
+void rounds_settle(struct rounds *);
+
+/* This replica of the first round is to be done once more: what was chosen some
+   server does not have apart from others. */
+void rounds_reopen(struct rounds *, size_t replica);
 
 /*
  * What the replicas of the first round, which is whole, come to together: sums

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/peers.h"
 #include "relay/letter.h"
+#include "relay/node_sums.h"
 #include "wire/bundle.h"
 
 #include <stdlib.h>
@@ -55,8 +56,9 @@ struct fare {
 /* A request of ours to a server. */
 struct flight {
 	uint64_t request;
-	struct asked *of;	/* a push, or a pull that nobody shares; NULL:
-				   only those who ride wait for it */
+	struct asked *of;	/* a push, or those of a sum, or a pull that
+				   nobody shares; NULL: only those who ride
+				   wait for it */
 	struct fare *fare;	/* what it shares; NULL: nothing */
 	bool brings;		/* the values of that */
 };
@@ -81,6 +83,7 @@ struct forwarder {
 	} *part;
 	struct letter **waits;	/* for each server, in order */
 	struct letter ***end;
+	struct node_sums *sums;
 	struct peers flights;	/* by their requests */
 	struct peers patrons;
 	struct fare *due;
@@ -106,6 +109,7 @@ forwarder_new(const struct plan *plan, const struct model *model,
 
 		t->part[i].rounds = !variable[piece->variable].async;
 	}
+	t->sums = node_sums_new(plan);
 	t->waits = mem_alloc(plan->servers, sizeof(*t->waits));
 	t->end = mem_alloc(plan->servers, sizeof(*t->end));
 	for (size_t i = 0; i < plan->servers; i++)
@@ -155,6 +159,17 @@ asked_free(struct asked *a)
 }
 
 static void
+free_all(struct asked *list)
+{
+	struct asked *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		asked_free(list);
+	}
+}
+
+static void
 append(struct asked **list, struct asked *a)
 {
 	while (*list)
@@ -192,6 +207,13 @@ answer(struct forwarder *t, const struct asked *a, struct message *m)
 	m->request = a->request;
 	if (a->peer && outbox_send(t->outbox, a->peer, m) < 0)
 		forwarder_leave(t, a->peer);
+}
+
+static void
+answer_all(struct forwarder *t, const struct asked *list, struct message *m)
+{
+	for (; list; list = list->next)
+		answer(t, list, m);
 }
 
 static void
@@ -290,6 +312,83 @@ pass_on(struct forwarder *t, uint64_t peer, const struct message *m)
 	if (refers)
 		l->message.push.back = fl->request - pulled;
 	post(t, l, fl);
+}
+
+/* ---- pushes that may be added up ---- */
+
+static bool
+may_be_summed(const struct forwarder *t, const struct message *m)
+{
+	const uint64_t level = message_level(m->push.slot);
+
+	return m->kind == MESSAGE_PUSH && level > 0 && level <= WIRE_LEVELS &&
+		m->push.back == 0 && t->part[m->push.part].rounds;
+}
+
+static void
+add_to_node(struct forwarder *t, uint64_t peer, const struct message *m)
+{
+	struct letter *l = letter_new(m);
+
+	l->of = asked_new(peer, m);
+	node_sums_add(t->sums, l);
+}
+
+static void
+post_apart(struct forwarder *t, struct letter *member)
+{
+	struct letter *next;
+
+	for (; member; member = next) {
+		struct message *m = &member->message;
+
+		next = member->next;
+		member->next = NULL;
+		m->push.slot = message_replica(m->push.slot);
+		post(t, member, flight_new(t, member->of, NULL, false));
+	}
+}
+
+static void
+post_sum(struct forwarder *t, struct letter *sum, struct letter *member)
+{
+	struct asked *all = NULL;
+	struct letter *next;
+
+	for (; member; member = next) {
+		next = member->next;
+		append(&all, member->of);
+		letter_drop(member);
+		t->counts.summed++;
+	}
+	post(t, sum, flight_new(t, all, NULL, false));
+	t->counts.sums++;
+}
+
+static void
+post_sums(struct forwarder *t)
+{
+	struct departure d;
+
+	while (node_sums_next(t->sums, &d))
+		if (d.sum)
+			post_sum(t, d.sum, d.member);
+		else
+			post_apart(t, d.member);
+}
+
+void
+forwarder_expire(struct forwarder *t)
+{
+	node_sums_expire(t->sums);
+}
+
+bool
+forwarder_sums(const struct forwarder *t, uint64_t request)
+{
+	const struct flight *fl = peers_find(&t->flights, request);
+
+	return fl && !fl->fare && fl->of->next;
 }
 
 /* ---- those who share ---- */
@@ -525,14 +624,20 @@ forwarder_ask(struct forwarder *t, uint64_t peer, const struct message *m)
 	const uint64_t part = m->kind == MESSAGE_PULL ? m->pull.part :
 		m->push.part;
 
+	struct message one = *m;	/* of one replica */
+
 	t->counts.pushes += m->kind != MESSAGE_PULL;
 	t->counts.pulls += m->kind != MESSAGE_PUSH;
+	if (m->kind != MESSAGE_PULL)
+		one.push.slot = message_replica(m->push.slot);
 	if (m->pull.plan != t->plan->number || part >= t->plan->parts)
 		answer_outcome(t, peer, m, OUTCOME_WRONG_PLAN);
+	else if (may_be_summed(t, m))
+		add_to_node(t, peer, m);
 	else if (may_share(m))
-		share(t, peer, m);
+		share(t, peer, &one);
 	else
-		pass_on(t, peer, m);
+		pass_on(t, peer, &one);
 }
 
 /* ---- what servers say ---- */
@@ -577,17 +682,6 @@ give_all(struct forwarder *t, struct asked *riders, struct message *m)
 		give(t, a, m);
 	if (held)
 		letter_drop(held);
-}
-
-static void
-free_all(struct asked *list)
-{
-	struct asked *next;
-
-	for (; list; list = next) {
-		next = list->next;
-		asked_free(list);
-	}
 }
 
 static bool
@@ -664,8 +758,7 @@ land(struct forwarder *t, struct fare *f, bool by_push, struct message *m)
 	if (came)
 		give_all(t, riders, m);
 	else
-		for (struct asked *a = riders; a; a = a->next)
-			answer(t, a, m);
+		answer_all(t, riders, m);
 	free_all(riders);
 }
 
@@ -687,8 +780,8 @@ forwarder_answer(struct forwarder *t, const struct message *answered)
 		return;
 	}
 	if (!fl->fare) {
-		answer(t, fl->of, &m);
-		asked_free(fl->of);
+		answer_all(t, fl->of, &m);
+		free_all(fl->of);
 	}
 	if (fl->fare && fl->of)
 		take_outcome(t, fl->fare, fl->of, &m);
@@ -771,6 +864,7 @@ forwarder_flush(struct forwarder *t, const uint64_t *peer)
 {
 	struct fare *next;
 
+	post_sums(t);
 	for (struct fare *f = t->due; f; f = next) {
 		next = f->next_due;
 		f->due = false;
@@ -802,11 +896,14 @@ forwarder_leave(struct forwarder *t, uint64_t peer)
 		peers_remove(&t->patrons, peer);
 		patron_free(p);
 	}
+	/* What it would push next others wait for in vain. */
+	node_sums_disband(t->sums);
+	post_sums(t);
 	for (size_t i = 0; i < t->flights.room; i++) {
 		const struct flight *fl = t->flights.entry[i].item;
 
-		if (fl && fl->of && !fl->fare && fl->of->peer == peer)
-			fl->of->peer = 0;
+		if (fl && !fl->fare)
+			forget_peer(fl->of, peer);
 	}
 	for (size_t i = 0; i < t->plan->parts; i++)
 		for (struct fare *f = t->part[i].fare; f; f = f->next) {
@@ -836,11 +933,13 @@ forwarder_drop(struct forwarder *t)
 {
 	struct letter *next;
 
+	node_sums_disband(t->sums);
+	post_sums(t);
 	for (size_t i = 0; i < t->flights.room; i++) {
 		struct flight *fl = t->flights.entry[i].item;
 
 		if (fl && !fl->fare)
-			asked_free(fl->of);
+			free_all(fl->of);
 		free(fl);
 	}
 	peers_release(&t->flights);
@@ -865,6 +964,7 @@ forwarder_free(struct forwarder *t)
 	if (!t)
 		return;
 	forwarder_drop(t);
+	node_sums_free(t->sums);
 	pack_release(&t->bundle);
 	free(t->part);
 	free(t->waits);
@@ -877,7 +977,7 @@ forwarder_counts(const struct forwarder *t)
 {
 	struct forwarder_counts counts = t->counts;
 
-	counts.open = t->flights.count;
+	counts.open = t->flights.count + node_sums_waiting(t->sums);
 	return counts;
 }
 
@@ -907,7 +1007,7 @@ check_fare(const struct fare *f)
 const char *
 forwarder_check(const struct forwarder *t)
 {
-	const char *violation = NULL;
+	const char *violation = node_sums_check(t->sums);
 	size_t flying = 0, brought = 0;
 
 	for (size_t i = 0; i < t->flights.room; i++) {

@@ -11,6 +11,9 @@
  * each push by itself and the last with a pull for all.  So nobody's values
  * were asked for before it asked, but those of a cut and of the end of a round,
  * which are always the same.
+ *
+ * Pushes of one node of a round may leave as their sum (relay/node_sums.h); the
+ * answer to that is each one's.
  */
 #ifndef PS_FORWARDER_H
 #define PS_FORWARDER_H
@@ -31,6 +34,11 @@ void forwarder_ask(struct forwarder *, uint64_t peer, const struct message *);
 void forwarder_leave(struct forwarder *, uint64_t peer);
 /* A server says VALUES or REFUSED, to a request of ours. */
 void forwarder_answer(struct forwarder *, const struct message *);
+/* Is this request of ours a sum of several workers' pushes? */
+bool forwarder_sums(const struct forwarder *, uint64_t request);
+/* Pushes that have waited for others since this was called last wait no
+   longer. */
+void forwarder_expire(struct forwarder *);
 /* What waits is sent; peer: of each server. */
 void forwarder_flush(struct forwarder *, const uint64_t *peer);
 /* All is forgotten. */
@@ -41,6 +49,7 @@ struct forwarder_counts {
 	uint64_t shared;		/* pulls that needed none of their
 					   own, */
 	uint64_t bundled, bundles;	/* messages in bundles, and those */
+	uint64_t summed, sums;		/* pushes in sums, and those */
 	uint64_t open;			/* messages that are not answered */
 };
 struct forwarder_counts forwarder_counts(const struct forwarder *);

@@ -6,10 +6,13 @@
 
 #include "wire/message.h"
 
+struct asked;
+
 struct letter {
 	struct refcount hold;	/* the first reference is its maker's */
 	struct message message;	/* whose frames lie behind the struct */
 	struct letter *next;	/* of a list of its owner's */
+	struct asked *of;	/* who waits for its answer; its owner's, too */
 };
 
 /* A copy. */

@@ -42,6 +42,7 @@ struct relay {
 	uint64_t coordinator;		/* peer */
 	enum session session;
 	uint64_t heard, down_since, asked_ms, ticked;
+	uint64_t expired_ms;		/* when forwarder_expire() was called */
 	uint64_t taken_ms;		/* since when another one has the site;
 					   0: none has */
 	bool stopped;
@@ -200,7 +201,10 @@ refused_by_server(struct relay *r, size_t i, const struct message *m,
 
 	/* It does not know us any more, or what a worker says is wrong: that
 	   one hears it from the server itself. */
-	if (r->server[i].welcome && m->refused.status == FAIL_PROTOCOL) {
+	if (r->server[i].welcome && (m->refused.status == FAIL_PROTOCOL ||
+				     (m->refused.status != FAIL_AGAIN &&
+				      forwarder_sums(r->forwarder,
+						     m->request)))) {
 		lose_server(r, i);
 		return 0;
 	}
@@ -600,11 +604,23 @@ ask_coordinator(struct relay *r, uint64_t now)
 		say(r, r->coordinator, MESSAGE_PING);
 }
 
+/* A worker that comes later than others do has died, or has another way. */
+static void
+expire(struct relay *r, uint64_t now)
+{
+	if (!r->forwarder ||
+	    now - r->expired_ms < r->options.lease_ms / ASKS)
+		return;
+	r->expired_ms = now;
+	forwarder_expire(r->forwarder);
+}
+
 int
 relay_tick(struct relay *r, uint64_t now, struct fail *f)
 {
 	note_pause(r, now);
 	ask_coordinator(r, now);
+	expire(r, now);
 	for (size_t i = 0; r->forwarder && i < r->run.plan.servers; i++)
 		ask_server(r, i, now);
 	relay_flush(r);
@@ -656,9 +672,11 @@ relay_state(struct relay *r)
 		forwarder_counts(r->forwarder) : (struct forwarder_counts){ 0 };
 
 	snprintf(r->text, sizeof(r->text), "%zu workers, %llu pushes, %llu "
-		 "pulls (%llu shared), %llu messages in %llu bundles",
+		 "pulls (%llu shared), %llu pushes in %llu sums, %llu "
+		 "messages in %llu bundles",
 		 r->workers.count, (unsigned long long)n.pushes,
 		 (unsigned long long)n.pulls, (unsigned long long)n.shared,
+		 (unsigned long long)n.summed, (unsigned long long)n.sums,
 		 (unsigned long long)n.bundled,
 		 (unsigned long long)n.bundles);
 	return r->text;

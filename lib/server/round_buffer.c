@@ -1,11 +1,13 @@
 #include "server/round_buffer.h"
 
 #include "base/mem.h"
+#include "base/ranges.h"
+#include "tensor/tree_sum.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ATTEMPTS	2	/* kept of each replica */
+#define ATTEMPTS	2	/* kept of each node */
 
 /* A push, with frames of its own. */
 struct staged {
@@ -15,7 +17,8 @@ struct staged {
 	struct shard_push push;
 };
 
-struct replica {
+/* Of the tree over replicas; one of level 0 is a replica. */
+struct node {
 	struct staged staged[ATTEMPTS];
 	bool applied;			/* to a part that does not wait */
 };
@@ -37,8 +40,8 @@ struct round_buffer {
 	uint64_t step;
 	size_t replicas;		/* of the last round; 0: not known */
 	uint64_t numbers;		/* of what was worked out ahead */
-	struct replicas {		/* of each part */
-		struct replica **replica;
+	struct nodes {			/* of each part */
+		struct node **node;	/* by tree_node() */
 		size_t count;
 		struct ahead ahead;
 	} *part;
@@ -61,13 +64,13 @@ round_buffer_new(const struct plan *plan, const struct model *model,
 }
 
 static void
-replica_free(struct replica *replica)
+node_free(struct node *node)
 {
 	for (size_t a = 0; a < ATTEMPTS; a++) {
-		free((void *)(uintptr_t)replica->staged[a].keys.data);
-		free((void *)(uintptr_t)replica->staged[a].values.data);
+		free((void *)(uintptr_t)node->staged[a].keys.data);
+		free((void *)(uintptr_t)node->staged[a].values.data);
 	}
-	free(replica);
+	free(node);
 }
 
 void
@@ -77,8 +80,8 @@ round_buffer_free(struct round_buffer *s)
 		return;
 	for (size_t i = 0; i < s->plan->parts; i++) {
 		for (size_t k = 0; k < s->part[i].count; k++)
-			replica_free(s->part[i].replica[k]);
-		free(s->part[i].replica);
+			node_free(s->part[i].node[k]);
+		free(s->part[i].node);
 		shard_ahead_free(s->part[i].ahead.values);
 		free(s->part[i].ahead.attempt);
 	}
@@ -109,11 +112,11 @@ stand_at(struct round_buffer *s, uint64_t step)
 	for (size_t i = 0; i < s->plan->parts; i++) {
 		forget_ahead(&s->part[i].ahead);
 		for (size_t k = 0; k < s->part[i].count; k++) {
-			struct replica *replica = s->part[i].replica[k];
+			struct node *node = s->part[i].node[k];
 
-			replica->applied = false;
+			node->applied = false;
 			for (size_t a = 0; a < ATTEMPTS; a++)
-				replica->staged[a].attempt = 0;
+				node->staged[a].attempt = 0;
 		}
 	}
 }
@@ -127,12 +130,12 @@ round_buffer_reset(struct round_buffer *s, uint64_t step)
 }
 
 static bool
-replica_empty(const struct replica *replica)
+node_empty(const struct node *node)
 {
 	for (size_t a = 0; a < ATTEMPTS; a++)
-		if (replica->staged[a].attempt != 0)
+		if (node->staged[a].attempt != 0)
 			return false;
-	return !replica->applied;
+	return !node->applied;
 }
 
 bool
@@ -140,7 +143,7 @@ round_buffer_empty(const struct round_buffer *s)
 {
 	for (size_t i = 0; i < s->plan->parts; i++)
 		for (size_t k = 0; k < s->part[i].count; k++)
-			if (!replica_empty(s->part[i].replica[k]))
+			if (!node_empty(s->part[i].node[k]))
 				return false;
 	return true;
 }
@@ -173,15 +176,17 @@ waits(const struct round_buffer *s, size_t part)
 	return !v->async && !v->unused;
 }
 
-static struct replica *
-reserve(struct replicas *p, size_t replica)
+static struct node *
+reserve(struct nodes *p, uint64_t slot)
 {
-	if (replica >= p->count)
-		p->replica = mem_resize(p->replica, replica + 1,
-					sizeof(*p->replica));
-	while (replica >= p->count)
-		p->replica[p->count++] = mem_alloc(1, sizeof(**p->replica));
-	return p->replica[replica];
+	const size_t node = tree_node(message_replica(slot),
+				      (unsigned)message_level(slot));
+
+	if (node >= p->count)
+		p->node = mem_resize(p->node, node + 1, sizeof(*p->node));
+	while (node >= p->count)
+		p->node[p->count++] = mem_alloc(1, sizeof(**p->node));
+	return p->node[node];
 }
 
 static void
@@ -197,10 +202,10 @@ copy(struct frame *to, size_t *room, const struct frame *from)
 }
 
 static enum outcome
-keep(struct round_buffer *s, size_t part, uint64_t replica, uint64_t attempt,
+keep(struct round_buffer *s, size_t part, uint64_t slot, uint64_t attempt,
      const struct shard_push *push)
 {
-	struct staged *at = reserve(&s->part[part], replica)->staged;
+	struct staged *at = reserve(&s->part[part], slot)->staged;
 	struct staged *oldest = at;
 
 	for (size_t a = 0; a < ATTEMPTS; a++) {
@@ -217,13 +222,13 @@ keep(struct round_buffer *s, size_t part, uint64_t replica, uint64_t attempt,
 	oldest->push = *push;
 	oldest->push.keys = &oldest->keys;
 	oldest->push.values = &oldest->values;
-	oldest->push.replica = replica;
+	oldest->push.replica = message_replica(slot);
 	return OUTCOME_STAGED;
 }
 
 int
 round_buffer_push(struct round_buffer *s, size_t part, uint64_t step,
-		  uint64_t replica, uint64_t attempt,
+		  uint64_t slot, uint64_t attempt,
 		  const struct shard_push *push, enum outcome *outcome,
 		  struct fail *f)
 {
@@ -238,11 +243,14 @@ round_buffer_push(struct round_buffer *s, size_t part, uint64_t step,
 	if (waits(s, part)) {
 		if (shard_check_push(s->shard, part, push, f) < 0)
 			return -1;
-		*outcome = keep(s, part, replica, attempt, push);
+		*outcome = keep(s, part, slot, attempt, push);
 		return 0;
 	}
+	if (message_level(slot) > 0)
+		return fail(f, FAIL_PROTOCOL, "a sum of slots for part %zu, "
+			    "which waits for no round", part);
 
-	struct replica *at = reserve(&s->part[part], replica);
+	struct node *at = reserve(&s->part[part], slot);
 
 	*outcome = at->applied ? OUTCOME_DUP : OUTCOME_APPLIED;
 	if (!at->applied && shard_push(s->shard, part, push, f) < 0)
@@ -251,37 +259,121 @@ round_buffer_push(struct round_buffer *s, size_t part, uint64_t step,
 	return 0;
 }
 
+/* ---- pushes that have each replica's attempt once ---- */
+
+struct cover {
+	const struct nodes *part;
+	const uint64_t *attempt;	/* of each replica; 0: it had nothing to
+					   do */
+	size_t replicas;
+	struct shard_push *push;	/* in order; room for each replica's */
+	size_t pushes;
+	struct ranges *missing;		/* replicas that are in none; or NULL */
+	bool whole;			/* there are none of those */
+};
+
+/* Do all of some replicas have this attempt? */
+static bool
+all_have(const struct cover *c, size_t first, size_t leaves, uint64_t attempt)
+{
+	if (first + leaves > c->replicas)
+		return false;
+	for (size_t k = first; k < first + leaves; k++)
+		if (c->attempt[k] != attempt)
+			return false;
+	return true;
+}
+
+/* A push of a node that counts in place of all its replicas', or NULL. */
+static const struct shard_push *
+find_push(const struct cover *c, size_t first, unsigned level)
+{
+	const size_t n = tree_node(first, level);
+
+	for (size_t a = 0; n < c->part->count && a < ATTEMPTS; a++) {
+		const struct staged *at = &c->part->node[n]->staged[a];
+
+		if (at->attempt > 0 &&
+		    all_have(c, first, (size_t)1 << level, at->attempt))
+			return &at->push;
+	}
+	return NULL;
+}
+
+/* Whatever has a replica is a node that it is a leaf of, and of two such nodes
+   one has the other: so to take the largest first is to miss nothing. */
+static void
+cover_node(struct cover *c, size_t first, unsigned level)
+{
+	const struct shard_push *push;
+
+	if (first >= c->replicas)
+		return;
+	push = find_push(c, first, level);
+	if (push) {
+		c->push[c->pushes++] = *push;
+	} else if (level > 0) {
+		cover_node(c, first, level - 1);
+		cover_node(c, first + ((size_t)1 << (level - 1)), level - 1);
+	} else if (c->attempt[first] > 0) {
+		c->whole = false;
+		if (c->missing && !ranges_has(c->missing, first))
+			ranges_add(c->missing, first, 1);
+	}
+}
+
+/* The push array is the caller's; ranges of what is missing too. */
+static struct cover
+find_cover(const struct round_buffer *s, size_t part, const uint64_t *attempt,
+	   size_t replicas, struct shard_push *push, struct ranges *missing)
+{
+	struct cover c = { .part = &s->part[part], .attempt = attempt,
+			   .replicas = replicas, .push = push,
+			   .missing = missing, .whole = true };
+	unsigned level = 0;
+
+	while ((size_t)1 << level < replicas)
+		level++;
+	cover_node(&c, 0, level);
+	return c;
+}
+
 /* ---- what a round will come to ---- */
 
-/* The newest attempt at a replica that is here, or NULL. */
-static const struct staged *
-newest(const struct replica *replica)
+/* The newest attempt at each replica that is here, by itself or in a sum.
+   false: of one there is none. */
+static bool
+newest(const struct nodes *p, uint64_t *attempt, size_t replicas)
 {
-	const struct staged *at = replica->staged;
+	for (size_t k = 0; k < replicas; k++) {
+		attempt[k] = 0;
+		for (unsigned level = 0; level <= WIRE_LEVELS; level++) {
+			const size_t n = tree_node(k >> level << level, level);
 
-	for (size_t a = 1; a < ATTEMPTS; a++)
-		if (replica->staged[a].attempt > at->attempt)
-			at = &replica->staged[a];
-	return at->attempt > 0 ? at : NULL;
+			for (size_t a = 0; n < p->count && a < ATTEMPTS; a++)
+				if (p->node[n]->staged[a].attempt > attempt[k])
+					attempt[k] = p->node[n]->
+						staged[a].attempt;
+		}
+		if (attempt[k] == 0)
+			return false;
+	}
+	return true;
 }
 
 /* Is one of each replica here?  Which, and what was pushed? */
 static bool
 gather(const struct round_buffer *s, size_t part, uint64_t *attempt,
-       struct shard_push *push)
+       struct shard_push *push, size_t *pushes)
 {
-	const struct replicas *p = &s->part[part];
+	struct cover c;
 
-	for (size_t k = 0; k < s->replicas; k++) {
-		const struct staged *at = k < p->count ?
-			newest(p->replica[k]) : NULL;
-
-		if (!at)
-			return false;
-		attempt[k] = at->attempt;
-		push[k] = at->push;
-	}
-	return s->replicas > 0 && p->count == s->replicas;
+	if (s->replicas == 0 || s->part[part].count >= 2 * s->replicas ||
+	    !newest(&s->part[part], attempt, s->replicas))
+		return false;
+	c = find_cover(s, part, attempt, s->replicas, push, NULL);
+	*pushes = c.pushes;
+	return c.whole;
 }
 
 /* What it cannot do, the round's end will say. */
@@ -290,13 +382,14 @@ work_out(struct round_buffer *s, size_t part)
 {
 	struct ahead *a = &s->part[part].ahead;
 	struct shard_push *push = mem_alloc(s->replicas + 1, sizeof(*push));
+	size_t pushes;
 	struct fail f;
 
 	a->attempt = mem_resize(a->attempt, s->replicas + 1,
 				sizeof(*a->attempt));
-	if (gather(s, part, a->attempt, push)) {
+	if (gather(s, part, a->attempt, push, &pushes)) {
 		a->tried = true;
-		if (shard_run_ahead(s->shard, part, push, s->replicas,
+		if (shard_run_ahead(s->shard, part, push, pushes,
 				    &a->values, &f) > 0)
 			a->number = ++s->numbers;
 	}
@@ -343,38 +436,30 @@ adopt(const struct round_buffer *s, size_t part, const uint64_t *attempt,
 
 /* ---- a round is committed ---- */
 
-static const struct shard_push *
-find(const struct round_buffer *s, size_t part, size_t replica,
-     uint64_t attempt)
+/* Does this part of ours wait for the round? */
+static bool
+is_in_round(const struct round_buffer *s, size_t part)
 {
-	const struct replicas *p = &s->part[part];
-
-	for (size_t a = 0; replica < p->count && a < ATTEMPTS; a++)
-		if (p->replica[replica]->staged[a].attempt == attempt)
-			return &p->replica[replica]->staged[a].push;
-	return NULL;
+	return s->plan->part[part].server == s->server && waits(s, part);
 }
 
 /* The chosen pushes to one part, how many; -1: they are not all here. */
 static int
 find_all(const struct round_buffer *s, size_t part, const uint64_t *attempt,
-	 struct shard_push *replica, size_t replicas, struct fail *f)
+	 struct shard_push *push, size_t replicas, struct fail *f)
 {
-	int count = 0;
+	struct ranges missing = { 0 };
+	const struct cover c = find_cover(s, part, attempt, replicas, push,
+					  &missing);
+	const uint64_t slot = c.whole ? 0 : missing.range->first;
 
-	for (size_t k = 0; k < replicas; k++) {
-		const struct shard_push *push = find(s, part, k, attempt[k]);
-
-		if (attempt[k] == 0)
-			continue;	/* it had nothing to do */
-		if (!push)
-			return fail(f, FAIL_PROTOCOL, "slot %zu of step %llu, "
-				    "attempt %llu, is not staged", k,
-				    (unsigned long long)s->step,
-				    (unsigned long long)attempt[k]);
-		replica[count++] = *push;
-	}
-	return count;
+	ranges_release(&missing);
+	if (!c.whole)
+		return fail(f, FAIL_PROTOCOL, "slot %llu of step %llu, attempt "
+			    "%llu, is not staged", (unsigned long long)slot,
+			    (unsigned long long)s->step,
+			    (unsigned long long)attempt[slot]);
+	return (int)c.pushes;
 }
 
 /* All parts are looked for before one is changed. */
@@ -382,34 +467,32 @@ static int
 apply(struct round_buffer *s, const uint64_t *attempt, size_t replicas,
       struct fail *f)
 {
-	struct shard_push *replica = mem_alloc(replicas, sizeof(*replica));
+	struct shard_push *push = mem_alloc(replicas, sizeof(*push));
 	int status = 0;
 
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < s->plan->parts && status >= 0; i++) {
-			if (s->plan->part[i].server != s->server ||
-			    !waits(s, i))
+			if (!is_in_round(s, i))
 				continue;
-			status = find_all(s, i, attempt, replica, replicas, f);
+			status = find_all(s, i, attempt, push, replicas, f);
 			if (status > 0 && pass == 1 &&
 			    !adopt(s, i, attempt, replicas))
-				status = shard_push_replicas(s->shard, i,
-							     replica,
+				status = shard_push_replicas(s->shard, i, push,
 							     (size_t)status, f);
 		}
-	free(replica);
+	free(push);
 	return status < 0 ? -1 : 0;
 }
 
-int
-round_buffer_commit(struct round_buffer *s, uint64_t step,
-		    const struct frame *attempts, struct fail *f)
+/* The attempts of a COMMIT for the round whose turn it is: how many; 0: it is
+   over; -1: it is malformed, or of another round. */
+static int
+read_attempts(const struct round_buffer *s, uint64_t step,
+	      const struct frame *attempts, uint64_t **attempt, struct fail *f)
 {
 	struct unpack u = unpack_from(attempts->data, attempts->size);
 	const uint32_t replicas = unpack_array(&u);
-	uint64_t *attempt;
 	bool some = false;
-	int status;
 
 	if (step < s->step)
 		return 0;	/* said again */
@@ -420,17 +503,59 @@ round_buffer_commit(struct round_buffer *s, uint64_t step,
 			    (unsigned long long)s->step);
 	if (u.bad || replicas == 0 || replicas > WIRE_REPLICAS)
 		return fail(f, FAIL_PROTOCOL, "malformed COMMIT");
-	attempt = mem_alloc(replicas, sizeof(*attempt));
+	*attempt = mem_alloc(replicas, sizeof(**attempt));
 	for (size_t k = 0; k < replicas; k++) {
-		attempt[k] = unpack_uint(&u);
-		some = some || attempt[k] > 0;
+		(*attempt)[k] = unpack_uint(&u);
+		some = some || (*attempt)[k] > 0;
 	}
-	status = unpack_ok(&u) && some ? apply(s, attempt, replicas, f) :
-		fail(f, FAIL_PROTOCOL, "malformed COMMIT");
+	if (unpack_ok(&u) && some)
+		return (int)replicas;
+	free(*attempt);
+	return fail(f, FAIL_PROTOCOL, "malformed COMMIT");
+}
+
+int
+round_buffer_check(const struct round_buffer *s, uint64_t step,
+		   const struct frame *attempts, struct pack *slots,
+		   struct fail *f)
+{
+	struct ranges missing = { 0 };
+	uint64_t *attempt = NULL;
+	const int replicas = read_attempts(s, step, attempts, &attempt, f);
+	struct shard_push *push;
+
+	if (replicas < 0)
+		return -1;
+	push = mem_alloc((size_t)replicas + 1, sizeof(*push));
+	for (size_t i = 0; replicas > 0 && i < s->plan->parts; i++)
+		if (is_in_round(s, i))
+			find_cover(s, i, attempt, (size_t)replicas, push,
+				   &missing);
+	pack_array(slots, ranges_total(&missing));
+	for (size_t k = 0; k < (size_t)replicas; k++)
+		if (ranges_has(&missing, k))
+			pack_uint(slots, k);
+	free(push);
+	free(attempt);
+	ranges_release(&missing);
+	return 0;
+}
+
+int
+round_buffer_commit(struct round_buffer *s, uint64_t step,
+		    const struct frame *attempts, struct fail *f)
+{
+	uint64_t *attempt;
+	const int replicas = read_attempts(s, step, attempts, &attempt, f);
+	int status;
+
+	if (replicas <= 0)
+		return replicas;
+	status = apply(s, attempt, (size_t)replicas, f);
 	free(attempt);
 	if (status < 0)
 		return -1;
-	s->replicas = replicas;
+	s->replicas = (size_t)replicas;
 	shard_stand_at(s->shard, step, step + 1);
 	stand_at(s, step + 1);
 	return 0;

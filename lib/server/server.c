@@ -128,7 +128,7 @@ enum {
 
 static handler pull, whole_push, push, bundle, hello, ping, nothing, part,
 	leave, stop, receive_plan, plan, mark, void_steps, freeze, thaw,
-	add_job, commit, count_standby, receive_standby, sync, state,
+	add_job, check, commit, count_standby, receive_standby, sync, state,
 	follow_stop, refused, follow;
 
 /*
@@ -160,6 +160,8 @@ static const struct rule {
 	  plan, receive_plan },
 	{ MESSAGE_MARK, SENDER_COORDINATOR, ORDER, mark, NULL },
 	{ MESSAGE_VOID, SENDER_COORDINATOR, ORDER, void_steps, NULL },
+	{ MESSAGE_CHECK, SENDER_COORDINATOR, NEEDS_TERM | NEEDS_LEADER, check,
+	  NULL },
 	{ MESSAGE_COMMIT, SENDER_COORDINATOR, ORDER, commit, NULL },
 	{ MESSAGE_FREEZE, SENDER_COORDINATOR, ORDER, freeze, NULL },
 	{ MESSAGE_THAW, SENDER_COORDINATOR, ORDER, thaw, NULL },
@@ -613,6 +615,9 @@ whole_push(struct server *s, struct event *e)
 	if (e->m->kind == MESSAGE_PUSHPULL &&
 	    session_check_unread(s->session, e->peer, e->why) < 0)
 		return -1;
+	if (message_level(e->m->push.slot) > 0 && e->from != SENDER_RELAY)
+		return fail(e->why, FAIL_PROTOCOL, "a sum of slots is a "
+			    "relay's to say");
 	if (e->m->push.back == 0)
 		return 0;
 	if (e->m->frame[0].size > 0)
@@ -749,6 +754,24 @@ void_steps(struct server *s, struct event *e)
 {
 	server_run_note_journal(s->run, e->m->voided.journal);
 	return server_run_void(s->run, e->m, e->why);
+}
+
+static int
+check(struct server *s, struct event *e)
+{
+	struct pack missing = { 0 };
+	int status = server_run_check_round(s->run, e->m, &missing, e->why);
+
+	if (status == 0) {
+		e->answer->kind = MESSAGE_MISSING;
+		e->answer->frames = 1;
+		e->answer->frame[0] = (struct frame){ missing.data,
+						      missing.size, NULL };
+		session_send(s->session, e->peer, e->answer);
+		status = SILENCE;
+	}
+	pack_release(&missing);
+	return status;
 }
 
 static int

@@ -289,6 +289,14 @@ server_run_void(struct server_run *r, const struct message *m, struct fail *f)
 }
 
 int
+server_run_check_round(const struct server_run *r, const struct message *m,
+		       struct pack *missing, struct fail *f)
+{
+	return round_buffer_check(r->round_buffer, m->commit.step,
+				  &m->frame[0], missing, f);
+}
+
+int
 server_run_commit(struct server_run *r, const struct message *m,
 		  struct fail *f)
 {
@@ -568,6 +576,17 @@ apply(struct server_run *r, const struct message *m,
 	return 0;
 }
 
+/* Is it of a replica, or of all of a node of several? */
+static bool
+is_node(uint64_t slot, uint64_t attempt)
+{
+	const uint64_t replica = message_replica(slot);
+	const uint64_t level = message_level(slot);
+
+	return level == 0 || (level <= WIRE_LEVELS && attempt > 0 &&
+			      replica % (UINT64_C(1) << level) == 0);
+}
+
 /* All that may be wrong is found before anything is applied. */
 static int
 check_push(struct server_run *r, const struct message *m, struct fail *f)
@@ -585,7 +604,7 @@ check_push(struct server_run *r, const struct message *m, struct fail *f)
 	if (!isfinite(rate))
 		return fail(f, FAIL_PROTOCOL, "a learning rate of %g",
 			    (double)rate);
-	if (m->push.slot >= WIRE_REPLICAS)
+	if (!is_node(m->push.slot, m->push.attempt))
 		return fail(f, FAIL_PROTOCOL, "there is no slot %llu",
 			    (unsigned long long)m->push.slot);
 	return m->kind == MESSAGE_PUSHPULL ?

@@ -89,6 +89,9 @@ int server_run_push(struct server_run *, const struct message *,
 void server_run_mark(struct server_run *, uint64_t step);
 int server_run_void(struct server_run *, const struct message *,
 		    struct fail *);
+/* CHECK: an array of the slots that it lacks. */
+int server_run_check_round(const struct server_run *, const struct message *,
+			   struct pack *missing, struct fail *);
 int server_run_commit(struct server_run *, const struct message *,
 		      struct fail *);
 

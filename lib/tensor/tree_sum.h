@@ -12,6 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A node's place in the order of all: those of its left half, the node, those
+   of its right half.  So leaf a has 2 a. */
+static inline size_t
+tree_node(size_t first, unsigned level)
+{
+	return 2 * first + ((size_t)1 << level) - 1;
+}
+
 /* A leaf: an array of floats.  In a list of leaves the numbers rise. */
 struct tree_leaf {
 	uint32_t number;

@@ -4,6 +4,7 @@
 #include "tensor/few.h"
 #include "tensor/kernels.h"
 #include "tensor/tree_sum.h"
+#include "wire/keys.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,45 @@ begin(struct gradient_tree *t, const struct gradient_leaf *leaf, size_t leaves)
 					    leaf[k].keys->size)
 		};
 	}
+}
+
+/* The bytes of a piece, if there are so many left; rows are counted before
+   memory is taken for them. */
+static bool
+skip_piece(struct unpack *keys, struct row_list *rows, size_t *left,
+	   struct encoding encoding, const struct piece *piece)
+{
+	const uint64_t count = piece->table ? keys_count(*keys) : piece->count;
+	size_t bytes;
+
+	if (count > piece->count && !piece->hashed)
+		return false;
+	if (count > KEYS_MOST && piece->table)
+		return false;
+	bytes = encoding_bytes(encoding, piece->variable,
+			       plan_slice(piece, count));
+	if (bytes > *left)
+		return false;
+	*left -= bytes;
+	row_list_read(rows, keys, piece);
+	return !keys->bad && rows->count == count;
+}
+
+bool
+gradient_leaf_is_sound(const struct plan *plan, size_t n,
+		       const struct gradient_leaf *leaf)
+{
+	const struct part *part = &plan->part[n];
+	struct unpack keys = unpack_from(leaf->keys->data, leaf->keys->size);
+	size_t left = leaf->values->size;
+	struct row_list rows = { 0 };
+	bool sound = true;
+
+	for (size_t i = 0; i < part->count && sound; i++)
+		sound = skip_piece(&keys, &rows, &left, leaf->encoding,
+				   &plan->piece[part->first + i]);
+	free(rows.row);
+	return sound && left == 0 && unpack_ok(&keys);
 }
 
 /* ---- dense pieces ---- */

@@ -20,6 +20,10 @@ struct gradient_leaf {
 	struct encoding encoding;
 };
 
+/* Do its keys name rows of the part's tables, and fit its values? */
+bool gradient_leaf_is_sound(const struct plan *, size_t part,
+			    const struct gradient_leaf *);
+
 struct gradient_tree;
 
 /* The plan is borrowed. */

@@ -105,6 +105,10 @@ static const struct shape_of {
 		NULL, "endpoint", 0, 1, 0 },
 	[MESSAGE_BUNDLE] = { "BUNDLE", FIELDS(BUNDLE),
 		NULL, "messages", 1, 1, 0 },
+	[MESSAGE_CHECK] = { "CHECK", FIELDS(COMMIT),
+		NULL, "attempts", 1, 1, 0 },
+	[MESSAGE_MISSING] = { "MISSING", FIELDS(NONE),
+		NULL, "slots", 1, 1, 0 },
 };
 
 const char *
@@ -359,6 +363,24 @@ void
 message_text(const struct message *m, char *text, size_t size)
 {
 	visible_copy(text, size, m->blob.data, m->blob.size);
+}
+
+uint64_t
+message_node(uint64_t replica, unsigned level)
+{
+	return replica + level * (uint64_t)WIRE_REPLICAS;
+}
+
+uint64_t
+message_replica(uint64_t slot)
+{
+	return slot % WIRE_REPLICAS;
+}
+
+uint64_t
+message_level(uint64_t slot)
+{
+	return slot / WIRE_REPLICAS;
 }
 
 uint64_t

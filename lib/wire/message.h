@@ -21,7 +21,7 @@
 #include "wire/pack.h"
 
 #define WIRE_VERSION	2
-#define WIRE_MEANING	4	/* to be raised when what is said in the same
+#define WIRE_MEANING	5	/* to be raised when what is said in the same
 				   fields comes to mean something else */
 #define WIRE_FRAME	((size_t)64 << 20)	/* bytes, at most */
 #define WIRE_NONE	UINT64_MAX	/* where a number is left open */
@@ -30,7 +30,8 @@
 #define MESSAGE_FRAMES	4
 #define MESSAGE_BLOB	512		/* bytes, at most */
 
-#define WIRE_REPLICAS	4096		/* of a round, at most */
+#define WIRE_LEVELS	12		/* of the tree over the replicas */
+#define WIRE_REPLICAS	(1 << WIRE_LEVELS)	/* of a round, at most */
 #define WIRE_NAME	64		/* of a site or submitter, with its 0 */
 #define WIRE_RECALL	256		/* bytes of a pull's keys, from which
 					   on a server remembers them */
@@ -58,6 +59,8 @@ enum message_kind {
 	MESSAGE_SUBMIT, MESSAGE_RESULTS,
 	/* the coordinator to a worker; a relay to a server */
 	MESSAGE_RELAY, MESSAGE_BUNDLE,
+	/* rounds with sums of relays: the coordinator to a server, and back */
+	MESSAGE_CHECK, MESSAGE_MISSING,
 	MESSAGE_KINDS
 };
 
@@ -133,7 +136,7 @@ struct message {
 		/* frames: keys; keys to pull; values.  back: the keys are
 		   those of the pull whose request number is so much lower;
 		   coded: 1: the gradient is as the plan says for its step;
-		   values: as coded of pull */
+		   values: as coded of pull; slot: see message_node() */
 		struct { FIELDS_PUSH(MESSAGE_FIELD) } push;
 		/* frames: values, or what has changed from the edition since
 		   (not 0) to this one; edition 0: nothing is published */
@@ -150,8 +153,9 @@ struct message {
 		struct { FIELDS_LOST(MESSAGE_FIELD) } lost;
 		/* frames: files */
 		struct { FIELDS_EVALUATE(MESSAGE_FIELD) } evaluate;
-		/* frame: attempts */
+		/* frame: attempts; CHECK, too */
 		struct { FIELDS_COMMIT(MESSAGE_FIELD) } commit;
+		/* MISSING: frame: slots, none or more */
 		/* frames: span */
 		struct { FIELDS_INDEX(MESSAGE_FIELD) } index;
 		/* frames: places; records: WIRE_NONE if only the whole file
@@ -229,6 +233,16 @@ enum fail_kind message_status(uint64_t status);
 
 /* Copy a text blob: at most size - 1 bytes, of what may be shown. */
 void message_text(const struct message *, char *text, size_t size);
+
+/*
+ * A replica and a level in the slot of a LEASE and a PUSH.  Of the level k it
+ * may be, or is, added up with others: the node of the tree over replicas that
+ * it is a leaf of has 2^k, the first of which is a multiple of that.  A relay
+ * that has added them up says the first.  Level 0: a replica by itself.
+ */
+uint64_t message_node(uint64_t replica, unsigned level);
+uint64_t message_replica(uint64_t slot);
+uint64_t message_level(uint64_t slot);
 
 /* A float in a number: its bits, so that 0.0 is 0. */
 uint64_t message_float_bits(float);

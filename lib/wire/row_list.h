@@ -16,5 +16,8 @@ struct row_list {
    see keys_read(). */
 void row_list_read(struct row_list *, struct unpack *keys,
 		   const struct piece *);
+/* Append the keys of a table's. */
+void row_list_write(const struct row_list *, struct pack *keys,
+		    const struct piece *);
 
 #endif

@@ -232,7 +232,8 @@ leases_take(struct leases *ls, const struct message *m, bool declined)
 	l->learning_rate = message_float(m->lease.rate);
 	l->pass = ls->more_pass = m->lease.pass;
 	ls->more = m->lease.more != 0;
-	l->replica = m->lease.slot;
+	l->replica = message_replica(m->lease.slot);
+	l->level = (unsigned)message_level(m->lease.slot);
 	l->replicas = m->lease.slots;
 	l->server = m->lease.server;
 	keep_frame(&l->blocks, m, 0, frames);

@@ -19,6 +19,7 @@ struct lease {
 	uint64_t id, first, end, attempt, batch, pass, server;
 	float learning_rate;
 	uint64_t replica, replicas;	/* of a round; replicas 0: of none */
+	unsigned level;			/* as in message_node() */
 	struct text blocks, after;	/* of the coordinator's data */
 	struct text step, args;		/* what a program is told, with a NUL
 					   behind it; empty: nothing */

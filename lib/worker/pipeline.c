@@ -627,6 +627,7 @@ exchange(struct pipeline *p, struct inflight *push, struct inflight *pull,
 		x.examples = push->result.examples;
 		x.learning_rate = l->learning_rate;
 		x.replica = l->replica;
+		x.level = l->level;
 		x.attempt = l->replicas > 0 ? l->attempt : 0;
 		x.server = l->server;
 		x.version = push->version;

@@ -627,7 +627,8 @@ draw_relay_fault(struct scenario *s, struct rng *r)
 	};
 	static const enum message_kind message[] = {
 		MESSAGE_PUSH, MESSAGE_PUSHPULL, MESSAGE_PULL, MESSAGE_VALUES,
-		MESSAGE_BUNDLE, MESSAGE_BUNDLE, MESSAGE_RELAY, MESSAGE_PLAN
+		MESSAGE_BUNDLE, MESSAGE_BUNDLE, MESSAGE_RELAY, MESSAGE_PLAN,
+		MESSAGE_CHECK, MESSAGE_MISSING
 	};
 	struct fault f = { .kind = kind[rng_below(r, 11)] };
 
@@ -635,10 +636,42 @@ draw_relay_fault(struct scenario *s, struct rng *r)
 	f.other = chance(r, 4) ? COORDINATOR :
 		chance(r, 2) ? FIRST_WORKER + (int)rng_below(r, s->workers) :
 		FIRST_SERVER + (int)rng_below(r, s->o.servers);
-	draw_moment(s, r, &f, &(struct moments){ message, 8, 8000, 8, 200 });
+	draw_moment(s, r, &f, &(struct moments){ message, 10, 8000, 8, 200 });
 	if (f.kind == FAULT_KILL && chance(r, 4))
 		f.span = NEVER;
 	add_fault(s, &f);
+}
+
+/* Who is answered that a sum is staged dies before it says so: a relay, or a
+   worker, whose replica is done again while servers have the sum. */
+static void
+draw_answered_fault(struct scenario *s, struct rng *r)
+{
+	const struct fault f = {
+		.kind = chance(r, 4) ? FAULT_CUT : FAULT_KILL,
+		.trigger = AT_MESSAGE, .target = TARGET_RECEIVER,
+		.message = MESSAGE_VALUES,
+		.nth = rng_below(r, chance(r, 2) ? 600 : 6000),
+		.other = COORDINATOR, .span = skewed(r, 500)
+	};
+
+	add_fault(s, &f);
+}
+
+/* Workers enough that each has one replica, and sites that have nodes of some:
+   their pushes may be added up. */
+static void
+draw_whole_sites(struct scenario *s, struct rng *r)
+{
+	const size_t each = chance(r, 2) ? MAX_WORKERS : 2;
+	const size_t most = s->o.replicas + rng_below(r, 2);
+
+	if (s->workers < most)
+		s->workers = most < MAX_WORKERS ? most : MAX_WORKERS;
+	for (size_t i = 0; i < MAX_WORKERS; i++)
+		s->worker_site[i] = i / each % s->relays;
+	for (uint64_t i = rng_below(r, 8); i > 0; i--)
+		draw_answered_fault(s, r);
 }
 
 /* Of numbers of its own, as those of submitters. */
@@ -669,6 +702,8 @@ draw_relays(struct scenario *s)
 	faults = chance(&rng, 4) ? 0 : between(&rng, 1, 6);
 	for (size_t i = 0; i < faults; i++)
 		draw_relay_fault(s, &rng);
+	if (s->o.mode == MODE_SYNC && !chance(&rng, 4))
+		draw_whole_sites(s, &rng);
 }
 
 /* ---- many submitters ---- */

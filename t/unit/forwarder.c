@@ -432,6 +432,143 @@ test_leaving(void)
 	end();
 }
 
+/* A worker pushes a replica of a round, four floats of this value, which may be
+   added up in a node of two. */
+static void
+push_leaf(uint64_t peer, uint64_t step, uint64_t replica, uint64_t attempt,
+	  float value)
+{
+	const float values[] = { value, value, value, value };
+	struct message m = { .kind = MESSAGE_PUSH, .request = step,
+			     .frames = 2 };
+
+	m.push.run = plan_run(&plan);
+	m.push.term = plan.term;
+	m.push.plan = plan.number;
+	m.push.part = DENSE;
+	m.push.step = step;
+	m.push.slot = message_node(replica, 1);
+	m.push.attempt = attempt;
+	m.push.examples = 4;
+	m.frame[1] = (struct frame){ values, sizeof(values), NULL };
+	forwarder_ask(forwarder, peer, &m);
+	holds(forwarder_check(forwarder));
+}
+
+static bool
+sends_leaves(uint64_t count)
+{
+	return count == 1 ? says(SERVER, MESSAGE_PUSH) &&
+		last_posted->m.push.slot < WIRE_REPLICAS : sends_bundle(count);
+}
+
+static bool
+sends_sum(uint64_t request, uint64_t first, float value)
+{
+	float sum;
+
+	if (!sends(MESSAGE_PUSH, request))
+		return false;
+	memcpy(&sum, last_posted->text, sizeof(sum));
+	return last_posted->m.push.slot == message_node(first, 1) &&
+		last_posted->m.push.examples == 8 && !(sum < value) &&
+		!(sum > value) && forwarder_sums(forwarder, request);
+}
+
+static void
+test_sums(void)
+{
+	begin();
+	push_leaf(B, 5, 3, 1, 2);
+	push_leaf(A, 5, 2, 1, 1);
+	flush();
+	named(sends_leaves(2) && silent(), "nobody waits in the first round");
+	push_leaf(A, 6, 2, 1, 1);
+	flush();
+	named(silent(), "who came with others waits for them");
+	push_leaf(B, 6, 3, 1, 2);
+	flush();
+	named(sends_sum(3, 2, 3) && silent(), "two of a node leave as one");
+	answers(3, OUTCOME_STAGED, 0, 0);
+	named(hears(A, 6, OUTCOME_STAGED, 0, false) &&
+	      hears(B, 6, OUTCOME_STAGED, 0, false) && silent(),
+	      "its answer is that of each");
+	push_leaf(A, 7, 2, 1, 1);
+	forwarder_expire(forwarder);
+	flush();
+	named(silent(), "it has come since it was last asked who waits");
+	forwarder_expire(forwarder);
+	flush();
+	named(sends_leaves(1) && silent(), "nobody waits for long");
+	push_leaf(B, 7, 3, 1, 2);
+	flush();
+	named(sends_leaves(1) && silent(), "and who comes late has missed it");
+	push_leaf(A, 8, 2, 1, 1);
+	flush();
+	named(silent(), "though all came in the end, and are waited for again");
+	push_leaf(B, 8, 3, 2, 2);
+	flush();
+	named(sends_leaves(2) && silent(), "another attempt is not added");
+	push_leaf(A, 9, 2, 1, 1);
+	forwarder_leave(forwarder, B);
+	flush();
+	named(sends_leaves(1) && silent(), "nobody waits for whom has left");
+	push_leaf(A, 10, 2, 1, 1);
+	flush();
+	named(sends_leaves(1) && silent(),
+	      "nor in the next round, as not all came in this one");
+	push_leaf(B, 10, 3, 1, 2);
+	push_leaf(A, 11, 2, 1, 1);
+	push_leaf(A, 12, 2, 1, 1);
+	flush();
+	post_clear();
+	push_leaf(A, 11, 2, 1, 1);
+	flush();
+	named(sends_leaves(1) && silent(), "an older round waits for nobody");
+	named(forwarder_counts(forwarder).sums == 1 &&
+	      forwarder_counts(forwarder).summed == 2, "sums are counted");
+	end();
+}
+
+/* What is malformed, or the same once more, goes on as it came. */
+static void
+test_misfits(void)
+{
+	struct message m = { .kind = MESSAGE_PUSH, .frames = 2 };
+
+	begin();
+	push_leaf(A, 5, 0, 1, 1);
+	push_leaf(B, 5, 1, 1, 1);
+	push_leaf(A, 6, 0, 1, 1);
+	push_leaf(A, 6, 0, 1, 1);
+	flush();
+	post_clear();
+	push_leaf(A, 7, 0, 1, 1);
+	push_leaf(B, 7, 1, 1, 1);
+	flush();
+	post_clear();
+	push_leaf(A, 8, 0, 1, 1);
+	flush();
+	named(silent(), "it waits");
+	m.push.run = plan_run(&plan);
+	m.push.term = m.push.plan = m.push.attempt = m.push.examples = 1;
+	m.push.part = DENSE;
+	m.push.step = 8;
+	m.push.slot = message_node(1, 1);
+	m.frame[1] = (struct frame){ bytes, 1000, NULL };
+	forwarder_ask(forwarder, B, &m);
+	flush();
+	named(sends_bundle(2) && silent() &&
+	      forwarder_counts(forwarder).sums == 1,
+	      "with what is malformed each leaves as it came");
+	push_leaf(A, 9, 0, 1, 1);
+	forwarder_drop(forwarder);
+	flush();
+	named(silent() && forwarder_counts(forwarder).open == 0,
+	      "nothing is left of what is forgotten");
+	end();
+}
+
 int
 main(void)
 {
@@ -454,6 +591,8 @@ main(void)
 	test_rounds();
 	test_keys();
 	test_leaving();
+	test_sums();
+	test_misfits();
 	free(place);
 	plan_release(&plan);
 	fixture_end(&fixture);

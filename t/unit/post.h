@@ -19,7 +19,8 @@
 static struct posted {
 	uint64_t peer;
 	struct message m;	/* without frames, but for what text has */
-	char text[256];		/* the blob, or else the first frame */
+	char text[256];		/* the blob, or else the first frame that is
+				   not empty */
 } posted[POSTS], *last_posted;
 static size_t post_first, post_end;
 static uint64_t post_deaf;	/* to whom nothing can be said; 0: nobody */
@@ -32,7 +33,7 @@ static inline int
 post_send(void *to, uint64_t peer, const struct message *m)
 {
 	const struct frame *f = m->blob.size > 0 || m->frames == 0 ?
-		&m->blob : &m->frame[0];
+		&m->blob : &m->frame[m->frames > 1 && m->frame[0].size == 0];
 	struct posted *p = &posted[post_end % POSTS];
 
 	(void)to;

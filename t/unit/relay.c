@@ -177,7 +177,8 @@ test_forwarding(void)
 
 	begin_whole();
 	named(strcmp(relay_state(relay), "1 workers, 0 pushes, 0 pulls (0 "
-		     "shared), 0 messages in 0 bundles") == 0,
+		     "shared), 0 pushes in 0 sums, 0 messages in 0 bundles") ==
+	      0,
 	      "it has done nothing");
 	hears_push(A, 1);
 	named(silent(), "what comes waits for what comes with it");

@@ -263,10 +263,109 @@ chaos(uint64_t seed)
 		chosen <= 51 * replicas;
 }
 
+/* ---- what may be added up ---- */
+
+static uint64_t place_of[8];		/* of each worker */
+
+static uint64_t
+find_worker_place(const void *self, const void *w)
+{
+	(void)self;
+	return place_of[(const char *)w - worker];
+}
+
+/* The levels of the first attempts of four workers, each at its own replica; as
+   one number. */
+static unsigned
+levels(struct rounds *r, uint64_t step)
+{
+	unsigned all = 0;
+
+	for (int k = 0; k < 4; k++) {
+		if (!rounds_lease(r, W(k), true, true, &a) || a.step != step)
+			return 9999;
+		all = all * 10 + rounds_level(r, &a, W(k));
+	}
+	return all;
+}
+
+static struct rounds *
+begin_grouped(void)
+{
+	struct rounds *r = rounds_new(4, 0);
+
+	for (size_t k = 0; k < 4; k++)
+		rounds_own(r, k, W(k));
+	rounds_open(r, 10);
+	rounds_group(r, find_worker_place, NULL);
+	return r;
+}
+
+static void
+nodes(void)
+{
+	struct rounds *r;
+
+	for (size_t k = 0; k < 4; k++)
+		place_of[k] = 1;
+	r = begin_grouped();
+	equals(levels(r, 10), 2222);
+	named(rounds_sure(r), "first attempts are there for certain");
+	rounds_lose(r, W(1));
+	ok(gives(r, 3, 10, 1, 2));
+	equals(rounds_level(r, &a, W(3)), 0);
+	ok(done(r, 3, a, -1));
+	for (int k = 0; k < 4; k += 1 + (k == 0))
+		ok(done(r, k, try(10, (uint64_t)k, 1), -1));
+	named(rounds_whole(r) && !rounds_sure(r),
+	      "beside sums of another attempt they may not be");
+	rounds_open(r, 11);
+	named(rounds_turn(r) == 10, "it is still the turn of such a round");
+	rounds_settle(r);
+	named(rounds_turn(r) == 11, "until servers have said that they are");
+	rounds_reopen(r, 0);
+	rounds_reopen(r, 2);
+	named(!rounds_whole(r) && !rounds_check(r) && gives(r, 0, 10, 0, 2) &&
+	      gives(r, 2, 10, 2, 2), "what servers lack is done once more");
+	ok(done(r, 0, try(10, 0, 2), -1) && done(r, 2, try(10, 2, 2), -1) &&
+	   rounds_whole(r) && rounds_chosen(r, 0) == 2 &&
+	   rounds_chosen(r, 3) == 1);
+	rounds_close(r);
+	rounds_group(r, find_worker_place, NULL);
+	named(gives(r, 3, 11, 1, 1) && rounds_level(r, &a, W(3)) == 0,
+	      "who has two replicas waits for nobody with either");
+	rounds_free(r);
+
+	place_of[3] = 2;
+	r = begin_grouped();
+	equals(levels(r, 10), 1100);
+	rounds_free(r);
+	place_of[2] = 0;
+	place_of[3] = 0;
+	r = begin_grouped();
+	equals(levels(r, 10), 1100);
+	named(rounds_sure(r), "and so they are without any second attempt");
+	rounds_free(r);
+
+	place_of[2] = place_of[3] = 1;
+	r = rounds_new(4, 0);
+	for (size_t k = 0; k < 4; k++)
+		rounds_own(r, k, W(k));
+	rounds_open(r, 10);
+	rounds_skip(r, 3);
+	rounds_group(r, find_worker_place, NULL);
+	ok(gives(r, 0, 10, 0, 1) && rounds_level(r, &a, W(0)) == 1);
+	named(gives(r, 2, 10, 2, 1) && rounds_level(r, &a, W(2)) == 0,
+	      "a replica without work is added to nothing");
+	rounds_free(r);
+}
+
 int
 main(void)
 {
 	bool good = true;
+
+	nodes();
 
 	replicas_and_owners();
 	losses();

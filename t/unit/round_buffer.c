@@ -5,6 +5,7 @@
  */
 #include "server/round_buffer.h"
 
+#include "wire/gradient_tree.h"
 #include "wire/keys.h"
 
 #include "code_all.h"
@@ -499,10 +500,212 @@ ahead(void)
 	fleet_end(&plain);
 }
 
+/* ---- pushes that somebody has added up ---- */
+
+/* One attempt of all replicas of a node, as one push of floats. */
+static enum outcome
+push_sum(struct fleet_of *fl, size_t part, uint64_t step, size_t first,
+	 unsigned level, uint64_t attempt)
+{
+	static struct push of[REPLICAS];
+	const struct part *at = &fl->plan.part[part];
+	struct gradient_tree *tree = gradient_tree_new(&fl->plan);
+	struct row_list *rows = mem_alloc(at->count, sizeof(*rows));
+	struct gradient_leaf leaf[REPLICAS];
+	struct pack keys = { 0 };
+	struct frame key_frame, value_frame;
+	struct shard_push push = { .keys = &key_frame, .values = &value_frame,
+				   .step = step };
+	enum outcome outcome = OUTCOME_NONE;
+	size_t floats;
+	float *sum;
+	struct fail f;
+
+	for (size_t k = 0; k < (size_t)1 << level; k++) {
+		make_push(&of[k], &fl->plan, part, first + k, attempt);
+		leaf[k] = (struct gradient_leaf){
+			first + k, &of[k].key_frame, &of[k].value_frame,
+			of[k].push.encoding
+		};
+		push.examples += of[k].push.examples;
+		if (!gradient_leaf_is_sound(&fl->plan, part, &leaf[k]))
+			return OUTCOME_NONE;
+	}
+	floats = gradient_tree_sum(tree, part, leaf, (size_t)1 << level, rows,
+				   &sum);
+	for (size_t i = 0; i < at->count; i++) {
+		const struct piece *piece = &fl->plan.piece[at->first + i];
+
+		if (piece->table)
+			row_list_write(&rows[i], &keys, piece);
+		free(rows[i].row);
+	}
+	key_frame = (struct frame){ keys.data, keys.size, NULL };
+	value_frame = (struct frame){ sum, floats * sizeof(*sum), NULL };
+	if (round_buffer_push(fl->round_buffer[at->server], part, step,
+			      message_node(first, level), attempt, &push,
+			      &outcome, &f) < 0)
+		outcome = OUTCOME_NONE;
+	pack_release(&keys);
+	free(rows);
+	gradient_tree_free(tree);
+	return outcome;
+}
+
+/* How the replicas of a part came: by nodes of these levels. */
+static const unsigned *const came[] = {
+	(const unsigned[]){ 0, 0, 0, 0 }, (const unsigned[]){ 1, 0, 1, 0 },
+	(const unsigned[]){ 2, 0, 0, 0 }, (const unsigned[]){ 1, 0, 0, 0 },
+	(const unsigned[]){ 0, 0, 1, 0 }
+};
+#define WAYS_TO_COME	(sizeof(came) / sizeof(*came))
+
+static bool
+push_nodes(struct fleet_of *fl, size_t part, uint64_t step, size_t way)
+{
+	bool good = true;
+
+	for (size_t k = 0; k < REPLICAS;) {
+		const unsigned level = came[way][k];
+
+		good = (level > 0 ? push_sum(fl, part, step, k, level, 1) :
+			push_to(fl, part, step, k, 1)) == OUTCOME_STAGED &&
+			good;
+		k += (size_t)1 << level;
+	}
+	return good;
+}
+
+/* Each part in a way of its own, and perhaps in two. */
+static bool
+push_ways(struct fleet_of *fl, uint64_t step, size_t way)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < fl->plan.parts; i++)
+		if (!async_part(fl, i))
+			good = push_nodes(fl, i, step,
+					  (way + i) % WAYS_TO_COME) &&
+				(way % 3 || push_nodes(fl, i, step,
+						       i % WAYS_TO_COME)) &&
+				good;
+	return good;
+}
+
+/* The slots that one server lacks, as text. */
+static const char *
+missing(struct fleet_of *fl, size_t server, uint64_t step,
+	const uint64_t *attempt)
+{
+	static char text[sizeof(struct fail)];
+	struct pack keys = { 0 }, slots = { 0 };
+	struct frame frame;
+	struct unpack u;
+	struct fail f;
+
+	pack_array(&keys, REPLICAS);
+	for (size_t k = 0; k < REPLICAS; k++)
+		pack_uint(&keys, attempt[k]);
+	frame = (struct frame){ keys.data, keys.size, NULL };
+	*text = '\0';
+	if (round_buffer_check(fl->round_buffer[server], step, &frame, &slots,
+			       &f) < 0) {
+		snprintf(text, sizeof(text), "%s", f.text);
+	} else {
+		u = unpack_from(slots.data, slots.size);
+		for (uint32_t n = unpack_array(&u); n > 0; n--)
+			snprintf(text + strlen(text), sizeof(text) -
+				 strlen(text), "%d ", (int)unpack_uint(&u));
+	}
+	pack_release(&keys);
+	pack_release(&slots);
+	return text;
+}
+
+static void
+nodes(void)
+{
+	static const uint64_t ones[REPLICAS] = { 1, 1, 1, 1 };
+	static const uint64_t again[REPLICAS] = { 1, 1, 2, 1 };
+	static float plain[4096], summed[4096];
+	bool same = true, good = true;
+	uint64_t number[64];
+	struct fleet_of fl;
+	struct fail f;
+	size_t n, part = 0;
+
+	codec = &codec_bfloat16;
+	rounded = true;
+	fleet_begin(&fl, 1);
+	good = push_round(&fl, 7) && commit(&fl, 0, 7, ones, REPLICAS, &f) == 0;
+	n = read_all(&fl, plain, false);
+	fleet_end(&fl);
+	for (size_t way = 0; way < 3 * WAYS_TO_COME; way++) {
+		const size_t servers = 1 + way % 3;
+
+		codec = way % 2 ? &codec_bfloat16 : &codec_float32;
+		fleet_begin(&fl, servers);
+		good = push_ways(&fl, 7, way) && good;
+		for (size_t s = 0; s < servers; s++)
+			good = !*missing(&fl, s, 7, ones) &&
+				commit(&fl, s, 7, ones, REPLICAS, &f) == 0 &&
+				good;
+		read_all(&fl, summed, false);
+		same = same && memcmp(plain, summed, n * sizeof(float)) == 0;
+		fleet_end(&fl);
+	}
+	ok(good);
+	named(same, "sums of nodes come to the same bits as their replicas");
+
+	codec = &codec_float32;
+	fleet_begin(&fl, 1);
+	ok(push_ways(&fl, 7, 2));
+	while (async_part(&fl, part))
+		part++;
+	equals(missing(&fl, 0, 7, ones), "");
+	equals(missing(&fl, 0, 7, again), "0 1 2 3 ");
+	for (size_t i = 0; i < fl.plan.parts; i++)
+		ok(async_part(&fl, i) || push_to(&fl, i, 7, 2, 2) ==
+		   OUTCOME_STAGED);
+	equals(missing(&fl, 0, 7, again), "0 1 3 ");
+	ok(commit(&fl, 0, 7, again, REPLICAS, &f) < 0);
+	named(strstr(f.text, "attempt 1, is not staged") &&
+	      round_buffer_step(fl.round_buffer[0]) == 7,
+	      "what is only in a sum with others does not count for one");
+	for (size_t i = 0; i < fl.plan.parts; i++)
+		for (size_t k = 0; k < REPLICAS && !async_part(&fl, i); k++)
+			push_to(&fl, i, 7, k, 1);
+	equals(missing(&fl, 0, 7, again), "");
+	equals(missing(&fl, 0, 8, again), "step 8 is to be committed, but it "
+	       "is the turn of step 7");
+	equals(missing(&fl, 0, 6, again), "");
+	ok(commit(&fl, 0, 7, again, REPLICAS, &f) == 0);
+	ok(push_sum(&fl, part, 7, 0, 1, 1) == OUTCOME_DUP &&
+	   push_sum(&fl, part, 9, 0, 1, 1) == OUTCOME_LATER);
+	ok(push_ways(&fl, 8, 1));
+	named(run_ahead(&fl, number), "what nodes come to is worked out ahead");
+	ok(commit(&fl, 0, 8, ones, REPLICAS, &f) == 0);
+	for (part = 0; has_table(&fl, part) || async_part(&fl, part);)
+		part++;
+	named(round_buffer_came_to(fl.round_buffer[0], part, number[part]),
+	      "and the round came to that");
+	while (part < fl.plan.parts && !async_part(&fl, part))
+		part++;
+	if (part == fl.plan.parts)
+		for (part = 0; !async_part(&fl, part);)
+			part++;
+	named(push_sum(&fl, part, 9, 0, 1, 1) == OUTCOME_NONE,
+	      "a part that waits for no round takes no sums");
+	fleet_end(&fl);
+	codec = &codec_float32;
+	rounded = false;
+}
+
 int
 main(void)
 {
 	fixture_begin(&fixture, model);
+	nodes();
 	ahead();
 	same_sums(false);
 	same_sums(true);

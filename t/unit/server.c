@@ -1034,8 +1034,8 @@ rounds(void)
 	   pushed(replica(10, 1, 2)) == OUTCOME_STAGED && applied(0));
 	ok(refuses(WORKER, commit(10), FAIL_DENIED,
 		   "COMMIT is the coordinator's to say"));
-	ok(refuses(WORKER, replica(10, WIRE_REPLICAS, 1), FAIL_PROTOCOL,
-		   "there is no slot 4096"));
+	ok(refuses(WORKER, replica(10, message_node(0, 1), 1), FAIL_PROTOCOL,
+		   "a sum of slots is a relay's to say"));
 	ok(refuses(COORD, commit(11), FAIL_PROTOCOL, "step 11 is to be "
 		   "committed, but it is the turn of step 10"));
 	tell(COORD, commit(10));
