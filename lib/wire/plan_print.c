@@ -262,6 +262,48 @@ print_link(struct text *out, const char *who, size_t sent, size_t received,
 		 open ? ", and rows" : "");
 }
 
+/* Of all pieces of no table: as they travel, and the floats of them. */
+static size_t
+dense_bytes(const struct plan *p, enum way way, struct encoding how)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < p->pieces; i++) {
+		const struct piece *piece = &p->piece[i];
+		struct codec_slice slice = plan_slice(piece, piece->count);
+
+		slice.pulled = way == WAY_PULL;
+		if (!piece->table)
+			bytes += encoding_bytes(how, piece->variable, slice);
+	}
+	return bytes;
+}
+
+#define HOST	4	/* workers, of a host in an example */
+
+/*
+ * What a relay saves in a round: values of no table come once, and of gradients
+ * of no table the sum leaves, if it is smaller.  Rows of tables may be other
+ * ones for each worker.
+ */
+static void
+print_relay(struct text *out, const struct plan *p, const struct load *all)
+{
+	const struct encoding how = plan_encoding(p, UINT64_MAX);
+	const size_t push = dense_bytes(p, WAY_PUSH, how);
+	const size_t pull = dense_bytes(p, WAY_PULL, how);
+	const size_t sum = dense_bytes(p, WAY_PUSH,
+				       (struct encoding){ NULL, 0 });
+	char host[40];
+
+	snprintf(host, sizeof(host), "  a host of %d workers", HOST);
+	print_link(out, host, HOST * all->push,
+		   HOST * all->pull, all->open);
+	print_link(out, "  the same with a relay", HOST * (all->push - push) +
+		   (sum < HOST * push ? sum : HOST * push),
+		   HOST * all->pull - (HOST - 1) * pull, all->open);
+}
+
 static void
 print_links(struct text *out, const struct plan *p, const struct plan_steps *s,
 	    const struct load *load, const struct load *all)
@@ -296,6 +338,8 @@ print_links(struct text *out, const struct plan *p, const struct plan_steps *s,
 		print_link(out, s->beside > 0 ? "  a server alone" :
 			   "  a server", workers * load[at].pull,
 			   workers * load[at].push, load[at].open);
+	if (s->beside == 0 && s->replicas >= HOST)
+		print_relay(out, p, all);
 }
 
 static void
