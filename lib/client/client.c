@@ -888,12 +888,13 @@ client_up(struct client *c, uint64_t peer, uint64_t now)
 	s->up = true;
 	s->welcome = false;
 	s->heard = now;
-	/* What was pulled before, the server does not know as ours. */
-	if (!c->relayed)
-		memset(c->pulled + s->first, 0,
-		       s->count * sizeof(*c->pulled));
-	for (size_t n = s->first; n < s->first + s->count; n++)
+	/* What was pulled before, the server does not know as ours; but what
+	   goes by the relay goes on, by what it has asked for. */
+	for (size_t n = s->first; !c->relayed && n < s->first + s->count;
+	     n++) {
+		memset(c->pulled[n], 0, sizeof(c->pulled[n]));
 		c->copy[n].edition = 0;
+	}
 	greet(c, s);
 }
 

@@ -683,7 +683,7 @@ draw_relays(struct scenario *s)
 	const uint64_t most = chance(&rng, 4) ? far : 2000;
 	size_t faults;
 
-	if (!chance(&rng, 3))
+	if (!chance(&rng, s->o.mode == MODE_SYNC ? 2 : 3))
 		return;
 	s->relays = between(&rng, 1, MAX_RELAYS);
 	for (size_t i = 0; i < MAX_WORKERS; i++)
