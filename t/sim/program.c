@@ -15,6 +15,10 @@
 struct program {
 	struct externals externals;
 	char asked[STEPS][24];	/* what the first attempt at each got */
+	uint64_t asked_term[STEPS];	/* in that term */
+	uint64_t lost_from, lost_term;	/* steps from lost_from on may be other
+					   requests' from lost_term on */
+	uint64_t newest;		/* term */
 	struct met {
 		uint64_t term;	/* in which it was asked for last, */
 		float h;	/* and the H of that */
@@ -46,14 +50,21 @@ static void
 note_args(struct program *p, const struct external_call *c)
 {
 	char *was = c->step < STEPS ? p->asked[c->step] : NULL;
+	const uint64_t term = was ? p->asked_term[c->step] : 0;
+	/* The step may have been given to another request between the two. */
+	const bool comparable = was && *was && (c->step < p->lost_from ||
+		(term < p->lost_term) == (p->term < p->lost_term));
 
 	if (!strstr(c->args, "\"ask\":"))
 		p->broken = "P1: a step has the arguments of its request";
-	if (was && *was && strcmp(was, c->args) != 0)
+	if (comparable && strcmp(was, c->args) != 0)
 		p->broken = "P2: a step that is run again has the arguments "
 			"that it had";
-	if (was && strlen(c->args) < sizeof(p->asked[0]))
+	if (was && term <= p->term &&
+	    strlen(c->args) < sizeof(p->asked[0])) {
 		strcpy(was, c->args);
+		p->asked_term[c->step] = p->term;
+	}
 }
 
 static const struct external_array *
@@ -320,13 +331,17 @@ program_begin_ask(struct program *p, uint64_t term, size_t worker)
 		return;
 	p->term = term;
 	p->worker = worker;
+	if (p->newest < term)
+		p->newest = term;
 }
 
 void
 program_forget(struct program *p, uint64_t from)
 {
-	for (uint64_t i = from; p && i < STEPS; i++)
-		p->asked[i][0] = '\0';
+	if (!p)
+		return;
+	p->lost_from = from;
+	p->lost_term = p->newest + 1;
 }
 
 const char *
