@@ -666,7 +666,7 @@ its end are cut off"
 		timeout 60 ps-eval -v -C ckpts --follow -o scores train.svm \
 			2>>said 9>&- &
 		car=$!
-		timeout 60 tail -n +1 -f said | grep -q -m 1 'behind step 20'
+		timeout 60 tail -n +1 -f said | grep -q -m 1 'after step 20'
 		exec 9>&-
 		wait "$coord"
 		wait "$car"

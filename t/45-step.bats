@@ -354,12 +354,12 @@ r[\"args\"]]'" train.svm -- \
 ,"result":["fit", {}]'
 	assert_line '{"op":"request","error":"request 4: \"args\" is for '\
 'train and epoch"}'
-	assert_line '{"op":"request","error":"request 5: \"args\" is no '\
-'object"}'
+	assert_line '{"op":"request","error":"request 5: \"args\" is not '\
+'an object"}'
 	assert_line '{"op":"request","error":"request 6: \"step\" is '\
 "'other', but the model's is fit, at model.ps:6\"}"
-	assert_line '{"op":"request","error":"request 7: \"step\" is no '\
-'string"}'
+	assert_line '{"op":"request","error":"request 7: \"step\" is not '\
+'a string"}'
 	echo '{"args":{}}' >requests
 	run -65 --separate-stderr ps-local -q -- --repeat train.svm -- \
 		ps-coord -m native.ps requests

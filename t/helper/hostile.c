@@ -57,17 +57,17 @@ static const struct hostile hostile[] = {
 	  .length = 100000 },
 
 	/* What is not a plain file. */
-	{ "hard-link", "no plain file", .type = '1', .link = "w/0-3.npy" },
-	{ "symbolic-link", "no plain file", .type = '2',
+	{ "hard-link", "not a plain file", .type = '1', .link = "w/0-3.npy" },
+	{ "symbolic-link", "not a plain file", .type = '2',
 	  .link = "/etc/passwd" },
-	{ "character-device", "no plain file", .type = '3' },
-	{ "block-device", "no plain file", .type = '4' },
-	{ "folder", "no plain file", .type = '5' },
-	{ "pipe", "no plain file", .type = '6' },
-	{ "pax-link", "no plain file", .type = '2',
+	{ "character-device", "not a plain file", .type = '3' },
+	{ "block-device", "not a plain file", .type = '4' },
+	{ "folder", "not a plain file", .type = '5' },
+	{ "pipe", "not a plain file", .type = '6' },
+	{ "pax-link", "not a plain file", .type = '2',
 	  .pax = "linkpath=/etc/passwd" },
-	{ "sparse", "no plain file", .sparse = true },
-	{ "pax-sparse", "no plain file",
+	{ "sparse", "not a plain file", .sparse = true },
+	{ "pax-sparse", "not a plain file",
 	  .pax = "GNU.sparse.map=0,1,1000000000000,1" },
 
 	/* Sizes. */
