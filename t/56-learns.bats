@@ -93,7 +93,7 @@ values() {
 	END
 	printf '%s\n' '+1 1:1 2:1' '-1 3:1' '+1 1:1 4:1' '-1 2:1 3:1' >train.svm
 	local why="ps-coord: model.ps:4: p does not end in a sigmoid, so it is\
- no probability, and what it gives beyond 0 and 1 has no gradient; say\
+ not a probability, and what it gives beyond 0 and 1 has no gradient; say\
  from_logits=true, or activation=sigmoid"
 	run -78 --separate-stderr ps-local -q -- train.svm -- \
 		ps-coord -q -m model.ps -B 4 <<<train
