@@ -273,10 +273,10 @@ records of the data"
 	last 1 --mode=sync
 	assert_output "a step of 10 examples pulls and pushes at most 404 \
 bytes each way"
-	last 4 --mode=sync --replicas=100
+	last 6 --mode=sync --replicas=100
 	assert_line --index 0 "a round of 100 steps, 1000 examples, pulls and \
 pushes at most 40400 bytes each way"
-	last 4 --mode=sync --replicas=100 --backup=2
+	last 6 --mode=sync --replicas=100 --backup=2
 	assert_line --index 0 "a round of 100 steps, 1000 examples, pulls and \
 pushes at most 40400 bytes each way, and 808 more if 2 of them are computed \
 twice"
