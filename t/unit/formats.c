@@ -44,9 +44,11 @@ append(const char *path, uint32_t kind, const struct pack *p)
 
 /* ---- the coordinator's journal ---- */
 
-#define OTHER_JOURNAL	"journal: a journal of version 3, not 9: go on with " \
-	"programs of the release that began the run, or remove it to begin " \
-	"anew"
+#define DIGITS_(n)	#n
+#define DIGITS(n)	DIGITS_(n)
+#define OTHER_JOURNAL	"journal: a journal of version 3, not " \
+	DIGITS(JOURNAL_VERSION) ": go on with programs of the release that " \
+	"began the run, or remove it to begin anew"
 
 static bool
 refused_journal(enum fail_kind kind, const char *why)
