@@ -1,17 +1,19 @@
 /*
- * pull_keys - the keys of pulls, for the pushes to come.
+ * pull_keys - the keys of answered pulls, for the pushes to come.
  *
- * Who pushes to the rows of an earlier pull says which pull that was, and does
- * not send their keys again.  A server remembers the keys of pulls that were
- * answered until they are pushed to; those that nobody pushes to make room,
- * the oldest first.  What it has forgotten it says is GONE, and is sent.
+ * A worker that pushes to the rows of an earlier pull names that pull by its
+ * request number, and does not send the keys again.  So a server keeps the keys
+ * of each answered pull until a push takes them.  Keys that no push takes are
+ * dropped, the oldest first, when more than PULL_KEYS_BYTES are kept.  A push
+ * that names dropped keys is answered GONE, and its sender then sends the keys.
  */
 #ifndef PS_PULL_KEYS_H
 #define PS_PULL_KEYS_H
 
 #include "wire/message.h"
 
-#define PULL_KEYS_BYTES	((size_t)64 << 20)	/* of all, at most */
+#define PULL_KEYS_BYTES	((size_t)64 << 20)	/* of all keys together, at
+						   most */
 #define PULL_KEYS_BUCKETS	4096
 
 struct pulled_keys {
@@ -29,11 +31,13 @@ struct pull_keys {			/* { 0 } is empty */
 
 void pull_keys_release(struct pull_keys *);
 
-/* Remember the keys of a pull, if they are worth it (WIRE_RECALL). */
+/* Keep a copy of a pull's keys if they have at least WIRE_RECALL bytes; shorter
+   ones cost less to send again. */
 void pull_keys_keep(struct pull_keys *, uint64_t peer, uint64_t request,
 		    const struct frame *keys);
 
-/* The keys of a pull, now the caller's to free(); NULL: forgotten. */
+/* Take out the keys of a pull; the caller frees them with free().  NULL: they
+   are not kept. */
 struct pulled_keys *pull_keys_take(struct pull_keys *, uint64_t peer,
 				   uint64_t request);
 
