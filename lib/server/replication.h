@@ -1,11 +1,12 @@
 /*
- * replication - to the server that stands by for one, as the latter sees it.
+ * replication - the link from a server to its standby, as the server sees it.
  *
- * It calls, is sent a cut in chunks, each acknowledged before many more are
- * sent, and from the snapshot on every change in order.  It holds what it has
- * acknowledged; the server acts on a change when it holds it.  Only what it
- * does not have yet of the snapshot lets it be a few changes behind: the server
- * need not stand still for it.
+ * The standby calls.  The server sends it a snapshot in chunks, of which at
+ * most four are unacknowledged at a time, and from the snapshot on every
+ * change, in order.  The standby holds the changes that it has acknowledged
+ * (HELD), and the server acts on a change only when the standby holds it.
+ * While the snapshot is still on its way the standby may be REPLICATION_BEHIND
+ * changes behind, so that the server need not stand still for it.
  *
  *	none    -> waiting	replication_hello()
  *	waiting -> copying	replication_begin(): it is sent a snapshot
@@ -18,7 +19,8 @@
  *	any     -> none		replication_drop(); or it cannot be sent
  *				anything, and is not counted on
  *
- * Whatever the coordinator is to know of it is news.
+ * When a state that the coordinator must know of has changed, there is news:
+ * see replication_news().
  */
 #ifndef PS_REPLICATION_H
 #define PS_REPLICATION_H
@@ -34,72 +36,87 @@ struct replication;
 struct replication *replication_new(struct outbox *);
 void replication_free(struct replication *);
 
-/* One that calls would be it.  -1: it does not say where it listens. */
+/* A peer said HELLO as a standby: it waits for replication_begin(), in place of
+   one that waited before.  -1 (FAIL_PROTOCOL): the HELLO has no endpoint, or no
+   life. */
 int replication_hello(struct replication *, uint64_t peer,
 		      const struct message *, struct fail *);
-/* One waits to be begun with, and there is none yet. */
+/* Does a standby wait, and is there no other one yet? */
 bool replication_waits(const struct replication *);
 
 /*
- * Begin with the one that waits: send the snapshot, which it takes, as of the
- * change numbered in the SYNC message, which is the caller's to fill in but
- * for its chunks; and the changes that wait, from this one on.
+ * Make the standby that waits the server's standby, and send it: the SYNC
+ * message, whose chunks are filled in here and all else by the caller; the
+ * first chunks of the snapshot, which is this object's to free from now on; and
+ * the changes from this one on, which wait in the commit log.
+ * sync->sync.number is the last change that the snapshot contains.
  */
 void replication_begin(struct replication *, struct shard_snapshot *,
 		       struct message *sync, const struct change *);
 
-/* Send a change, to a standby that there is. */
+/* Send a change to the standby, if there is one. */
 void replication_forward(struct replication *, const struct change *);
 
-/* It, or the one that waits, said something; all up to a change was acted
-   on. */
+/* Take a message of the standby, or of the one that waits.  acted: the last
+   change that the server has acted on. */
 void replication_receive(struct replication *, uint64_t peer,
 			 const struct message *, uint64_t acted);
 
-/* All of them, that they stop; any of them is not gone. */
+/* replication_send(): send a message (STOP) to the standby and to the one that
+   waits.  replication_reached(): can either of them still be sent anything? */
 void replication_send(struct replication *, const struct message *);
 bool replication_reached(const struct replication *);
-/* They learn from it that the server is there; that one is not is noticed. */
+/* Ping the standby and the one that waits: so they know that the server is
+   there, and the server notices when one of them has left. */
 void replication_ping(struct replication *);
 
 /*
- * Changes wait for it alone, or none do.  That nobody knows of it who could
- * have the server go on has an end after so long.
+ * awaited: changes wait for the standby alone.  A standby on which the
+ * coordinator does not count, and for which they wait longer than limit_ms, is
+ * dropped: no coordinator would ever let the server proceed without it.
  */
 void replication_watch(struct replication *, bool awaited, uint64_t limit_ms,
 		       uint64_t now_ms);
 
 bool replication_is_there(const struct replication *);
-/* Changes above this must not be acted on. */
+/* The server must not act on changes above this number. */
 uint64_t replication_limit(const struct replication *);
-/* The life of the one that is counted on, as was acknowledged; or 0. */
+/* The life of the standby that the coordinator counts on, as our answer to its
+   PLAN reports it; 0: none. */
 uint64_t replication_counted(const struct replication *);
 
-/* It may begin anew.  The same if the shard goes whose snapshot it is sent. */
+/* replication_drop(): let go of the standby and tell it (REFUSED), so that it
+   may call again.  replication_drop_copying(): the same if its snapshot is
+   still on its way, because that snapshot's shard is freed. */
 void replication_drop(struct replication *);
 void replication_drop_copying(struct replication *);
-/* The run is forgotten, and it with that. */
+/* The run is forgotten: let go of its standby without a word. */
 void replication_forget(struct replication *);
 
-/* The coordinator counts on the one of this life: any other is none. */
+/*
+ * The coordinator counts on the standby of this life (0: on none): drop any
+ * other, and count on the one that is in sync.
+ */
 void replication_keep(struct replication *, uint64_t life);
-/* The same, but one that is not in sync here and now is not counted on. */
+/* The same, but a standby that is not in sync and reached now is not counted
+   on. */
 void replication_count(struct replication *, uint64_t life);
 
-/* What the coordinator is to be told, once: life, counted, and the endpoint
-   in frame 0, good until the next call. */
+/* replication_news() returns a STANDBY message for the coordinator, once for
+   each change of state: life, counted, and the endpoint in frame 0, which is
+   good until the next call.  Its run and term are the caller's to fill in. */
 bool replication_has_news(const struct replication *);
 struct message replication_news(struct replication *);
-/* It is news again, if there is one in sync. */
+/* Report a standby that is in sync again: the coordinator is a new one. */
 void replication_report(struct replication *);
 
-/* Where a peer that says HELLO listens, in letters that can be shown; false:
-   nowhere. */
+/* Copy the endpoint at which a peer that says HELLO listens.  false: the HELLO
+   has none, it does not fit, or it has bytes that cannot be shown. */
 bool replication_endpoint(const struct message *hello, char *endpoint,
 			  size_t room);
 
-/* For tests: NULL, or what does not hold.  The server stands by itself, or
-   not, and has acted on changes up to this one. */
+/* For tests: NULL, or the invariant that is broken.  stands_by: the server is a
+   standby itself; acted: the last change that it has acted on. */
 const char *replication_check(const struct replication *, bool stands_by,
 			      uint64_t acted);
 

@@ -1,9 +1,10 @@
 /*
- * chunk - some floats of a variable and their slots, never torn.
+ * chunk - some floats of a variable and their optimizer slots, never torn.
  *
- * Whoever reads a chunk for a while (a message on its way out, a checkpoint, an
- * evaluator's snapshot) takes a reference.  A chunk that somebody else refers
- * to is not written: chunk_writable() puts a fresh copy in its place.
+ * A reader that needs a chunk for a while (a message on its way out, a
+ * checkpoint, an evaluator's snapshot) takes a reference to it.  A chunk with
+ * other references is never written: chunk_writable() puts a fresh copy in its
+ * place.
  */
 #ifndef PS_CHUNK_H
 #define PS_CHUNK_H
@@ -17,10 +18,12 @@ struct chunk {
 	float *value;		/* size, then size for each slot */
 };
 
-/* With one reference, and whatever was in memory for values. */
+/* Returns a chunk with one reference; its values and slots are uninitialised.
+   refcount_drop() frees it. */
 struct chunk *chunk_blank(size_t size, size_t slots);
 
-/* Make *c fit to be written; what it was goes to its other readers. */
+/* Make *c writable: unless this is its only reference, drop the reference and
+   put a copy of the chunk in its place. */
 void chunk_writable(struct chunk **c);
 
 static inline float *
