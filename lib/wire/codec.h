@@ -1,15 +1,16 @@
 /*
- * codec - how values and gradients travel: in memory they are floats.
+ * codec - how values and gradients travel; in memory they are floats.
  *
- * A codec is a const struct codec in a file of its own, codec_NAME.c, and a
- * word in the table below.  The one for a step is the coordinator's choice;
- * what is not a step travels as floats.
+ * Each codec is a const struct codec in a file of its own, codec_NAME.c, and a
+ * word in the table below.  The coordinator chooses the codec for the messages
+ * of a step; all other messages carry floats.
  *
- * What is encoded at once is a slice of one variable, and a codec may make of
- * it any number of bytes that follows from the slice's shape: nobody else
- * counts bytes.  A codec that needs to know more, such as where in its
- * variable a slice lies, finds that in the slice, too: a field more is nothing
- * to the other codecs.  One that is not for a slice says which one is.
+ * The unit that is encoded is a slice: some rows of a table, or some elements
+ * of another variable.  A codec alone knows how many bytes it makes of a slice:
+ * they must follow from the slice's shape, or from the bytes themselves
+ * (length()).  What a codec must know of a slice beyond its shape, such as its
+ * place in the variable, is a field of struct codec_slice, which other codecs
+ * ignore.  A codec that is not for a slice names another codec for it (as()).
  */
 #ifndef PS_CODEC_H
 #define PS_CODEC_H
@@ -18,59 +19,64 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* By name; the place is the number that travels, so new ones come last.  The
-   second half is for differences between values alone. */
+/* All codecs.  A codec travels as its place in the table, so new ones come
+   last.  Those behind CODEC_VALUES are for differences between values alone. */
 #define CODEC_VALUES(C)	C(float32) C(bfloat16) C(int8)
 #define CODEC_TABLE(C)	CODEC_VALUES(C) C(onebit) C(topk)
 
 struct codec_slice {
-	size_t rows, width;	/* of a table; elements and 1 of any other
-				   variable.  Either may be 0 */
-	bool table, exact;	/* exact: too small, or too delicate, for a
-				   codec that loses much */
+	size_t rows, width;	/* of a table; of other variables elements and
+				   1.  Either may be 0 */
+	bool table, exact;	/* exact: the variable is too small or too
+				   delicate for a lossy codec */
 	bool pulled;		/* values, not a gradient */
-	bool difference;	/* between values */
-	size_t first, of;	/* of no table: where it begins, and how many
-				   elements there are before and behind it in
-				   memory, too, its own included; 0: none */
-	uint64_t keep;		/* to encode by a codec with an argument: the
-				   numbers of a block that are sent */
+	bool difference;	/* a difference between values */
+	size_t first, of;	/* not of a table: the first element, and how
+				   many elements of the variable lie around it
+				   in memory, itself included; of 0: none but
+				   itself */
+	uint64_t keep;		/* to encode, for a codec with an argument: how
+				   many numbers of a block are sent */
 	/* To encode a gradient: */
-	uint64_t draw;		/* of the step and the variable */
+	uint64_t draw;		/* seed of random rounding, from the step and
+				   the variable */
 	const uint64_t *ids;	/* of a table: the rows' */
 };
 
 struct codec {
 	const char *name;	/* as in --wire */
-	bool exact;		/* bytes are those of the floats: they can be
-				   read where they lie */
-	float most;		/* the largest float that comes to something
-				   finite */
-	size_t block;		/* so many numbers depend on each other */
-	bool differences;	/* the codec is for differences alone */
+	bool exact;		/* encoded bytes are the floats themselves: they
+				   can be read in place */
+	float most;		/* the largest float that is decoded to a finite
+				   one */
+	size_t block;		/* numbers that are encoded together */
+	bool differences;	/* it is for differences alone */
 
-	/* slice.keep for the argument behind the codec's name; 0: the argument
-	   is out of range.  NULL: the codec takes no argument. */
+	/* Returns slice.keep for the argument behind the codec's name; 0: the
+	   argument is out of range.  NULL: the codec takes no argument. */
 	uint64_t (*keep)(double argument);
 
-	/* The codec that such a slice has instead; NULL: this one. */
+	/* Returns the codec that encodes such a slice.  NULL: this one,
+	   always. */
 	const struct codec *(*as)(struct codec_slice);
 
-	/* Bytes of an encoded slice; with a length(), the most that they can
-	   be. */
+	/* Returns the bytes of an encoded slice, or the most that they can be
+	   if there is a length(). */
 	size_t (*size)(struct codec_slice);
-	/* NULL, or: the bytes of the slice that begins at from, where left
-	   bytes lie.  false: they are malformed, or cut short.  Bytes of a
-	   peer pass through it before they are decoded. */
+	/* NULL, or: set *bytes to the bytes of the encoded slice at from, where
+	   left bytes lie.  false: they are malformed, or cut short.  A peer's
+	   bytes must pass through it before they are decoded. */
 	bool (*length)(const void *from, size_t left, struct codec_slice,
 		       size_t *bytes);
 
-	/* The bytes begin where a frame does, or behind other slices. */
+	/* Encoded bytes are written where a frame begins, or behind other
+	   slices. */
 	void (*encode)(void *to, const float *from, struct codec_slice);
-	/* From any address: instead of what is there, or added to that. */
+	/* decode() overwrites the floats, add() adds to them; from may be any
+	   address. */
 	void (*decode)(float *to, const void *from, struct codec_slice);
 	void (*add)(float *to, const void *from, struct codec_slice);
-	/* Will all floats be finite? */
+	/* Will all decoded floats be finite? */
 	bool (*finite)(const void *from, struct codec_slice);
 };
 
@@ -82,32 +88,34 @@ CODEC_TABLE(CODEC_DECLARE)
 enum { CODECS = 0 CODEC_TABLE(CODEC_ONE) };
 #undef CODEC_ONE
 
-/* NULL: there is none of this number. */
+/* The codec of a number, and the number of a codec.  NULL: no codec has this
+   number. */
 const struct codec *codec_find(uint64_t number);
 uint64_t codec_number(const struct codec *);
 
-/* The one for a slice. */
+/* The codec that encodes a slice. */
 static inline const struct codec *
 codec_for(const struct codec *c, struct codec_slice s)
 {
 	return c->as ? c->as(s) : c;
 }
 
-/* A slice of a small variable that is not a table. */
+/* A slice of `count' elements of a small variable that is not a table. */
 static inline struct codec_slice
 codec_elements(size_t count)
 {
 	return (struct codec_slice){ count, 1, .exact = true };
 }
 
-/* Bytes of a slice; of so many elements of a small variable. */
+/* The bytes of a slice; codec_size(), below: of `count' elements of a small
+   variable. */
 static inline size_t
 codec_bytes(const struct codec *c, struct codec_slice s)
 {
 	return codec_for(c, s)->size(s);
 }
 
-/* The length of a slice by any codec. */
+/* The bytes of an encoded slice, as length() of struct codec, for any codec. */
 static inline bool
 codec_length(const struct codec *c, const void *from, size_t left,
 	     struct codec_slice s, size_t *bytes)

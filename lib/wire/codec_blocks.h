@@ -1,9 +1,10 @@
 /*
- * codec_blocks - how codecs cut a variable that is not a table into blocks:
- * from its first element on, whatever its pieces are.
+ * codec_blocks - how codecs cut a variable that is not a table into blocks.
  *
- * The part of a block that lies in a slice is a run.  It is the whole block,
- * unless the slice is a piece that begins or ends inside of the block.
+ * Blocks are counted from the variable's first element on, so that they do not
+ * depend on how the variable is cut into pieces.  A run is the part of a block
+ * that lies in a slice: the whole block, unless the slice is a piece that
+ * begins or ends inside the block.
  */
 #ifndef PS_CODEC_BLOCKS_H
 #define PS_CODEC_BLOCKS_H
@@ -11,22 +12,23 @@
 #include "wire/codec.h"
 
 struct codec_run {
-	size_t at, count;	/* in the slice */
-	size_t inside;		/* numbers of its block before the run */
+	size_t at, count;	/* place in the slice, and numbers */
+	size_t inside;		/* numbers of the block before the run */
 };
 
 size_t codec_runs(struct codec_slice, size_t block);
 struct codec_run codec_run(struct codec_slice, size_t block, size_t k);
 
-/* The whole block of a run, of count numbers; from is where the slice begins.
-   Numbers of the block that are in another piece lie before or behind it. */
+/* Returns where the whole block of a run begins, and sets *count to its
+   numbers; from is where the slice begins.  Numbers of the block that belong to
+   another piece lie in memory before or behind the slice. */
 const float *codec_whole(const float *from, struct codec_slice, size_t block,
 			 struct codec_run, size_t *count);
 
 /*
- * A format in which a block of zeros, all of them +0, takes one bit: a bit for
- * each run, the lowest first, which is set if the run's bytes follow; then
- * these runs, one behind the other; and a byte of 0 if the sum would be odd.
+ * A format in which a block of zeros, all of them +0, takes one bit.  First a
+ * bit for each run, lowest bit first, set if the run has bytes; then the bytes
+ * of those runs; then a byte of 0 if the sum is odd.
  */
 struct codec_sparse {
 	size_t block;
@@ -35,10 +37,10 @@ struct codec_sparse {
 	/* Returns the end of the run that was written. */
 	char *(*encode)(char *to, const float *from, struct codec_slice,
 			struct codec_run);
-	/* The bytes of the run at from, where left bytes lie; 0: they are
-	   malformed, or cut short. */
+	/* Returns the bytes of the run at from, where left bytes lie; 0: they
+	   are malformed, or cut short. */
 	size_t (*length)(const char *from, size_t left, struct codec_run);
-	/* to is where the first number of the run is. */
+	/* to: where the first number of the run is. */
 	void (*add)(float *to, const char *from, struct codec_run);
 	bool (*finite)(const char *from);
 };
@@ -55,7 +57,7 @@ void codec_sparse_add(const struct codec_sparse *, float *to,
 bool codec_sparse_finite(const struct codec_sparse *, const void *from,
 			 struct codec_slice);
 
-/* The format is for differences of variables that are no tables. */
+/* The format is for differences of variables that are not tables. */
 static inline bool
 codec_sparse_fits(struct codec_slice s)
 {

@@ -1,9 +1,10 @@
 /*
- * coding - which codec each variable has, in which direction, and when.
+ * coding - which codec each variable has, in which direction, from which step
+ * on.
  *
- * A user says it in rules, --push and --pull; the coordinator works out what
- * they come to for each variable of the model, and PLAN carries that.  Of what
- * is told of a step everybody then knows how it travels.
+ * The user gives rules, --push and --pull.  The coordinator applies them to
+ * each variable of the model, and PLAN carries the result.  So each peer knows
+ * how the values and gradients of a step travel.
  */
 #ifndef PS_CODING_H
 #define PS_CODING_H
@@ -15,27 +16,30 @@
 
 enum way { WAY_PUSH, WAY_PULL, WAYS };
 
-/* A variable's, in one direction. */
+/* How a variable travels in one direction. */
 struct coding {
 	const struct codec *codec;	/* never NULL */
 	uint64_t keep;		/* as in struct codec_slice */
-	bool delta;		/* for what has changed since an earlier pull;
-				   all of it travels as floats */
-	uint64_t from;		/* exact in the steps before this one */
+	bool delta;		/* the codec is for the differences since an
+				   earlier pull; a whole copy travels as
+				   floats */
+	uint64_t from;		/* as floats in the steps before this one */
 };
 
-/* Those of all variables of a model. */
+/* The codings of all variables of a model. */
 struct codings {
 	size_t variables;
 	struct coding (*of)[WAYS];
-	struct codings *older;	/* the owner's, of what came before these */
+	struct codings *older;	/* earlier codings that can still arrive;
+				   owned */
 };
 
-/* Of the variables' slices; float32 for each. */
+/* Returns codings of float32 for all variables; free them with codings_free(),
+   which frees all older ones, too. */
 struct codings *codings_new(size_t variables);
-void codings_free(struct codings *);		/* with all older ones */
+void codings_free(struct codings *);
 
-/* How something of a step travels. */
+/* How the values or the gradient of a step travel. */
 struct encoding {
 	const struct codings *codings;	/* NULL: as floats */
 	uint64_t step;
@@ -55,7 +59,8 @@ encoding_codec(struct encoding e, size_t variable, struct codec_slice s)
    elements, which is a multiple of each codec's block. */
 #define CODING_BLOCK	((size_t)1024)
 
-/* The coding of a variable whose differences are pulled; or NULL. */
+/* The coding of a variable whose differences are pulled; NULL: it is pulled
+   whole. */
 static inline const struct coding *
 coding_delta(const struct codings *c, size_t variable)
 {
@@ -71,8 +76,9 @@ encoding_bytes(struct encoding e, size_t variable, struct codec_slice s)
 }
 
 /*
- * Rules: the head of a list is for the variables that no pattern matches,
- * those behind it have patterns, and the first that matches counts.
+ * A rule of --push or --pull, in a list.  The head is for the variables that no
+ * pattern matches; those behind it have patterns, and the first one that
+ * matches a variable counts.
  */
 struct coding_rule {
 	const struct codec *codec;	/* NULL: float32 */
@@ -80,54 +86,59 @@ struct coding_rule {
 	bool delta;
 	uint64_t from;
 	const char *pattern;		/* borrowed; NULL: any */
-	const char *option, *text;	/* that say it; borrowed */
-	bool both;			/* there is one for the other way */
+	const char *option, *text;	/* where it stands, for messages;
+					   borrowed */
+	bool both;			/* one option gave it for both
+					   directions */
 	struct coding_rule *next;
 };
 
 /*
- * Add what the text of an option says, "CODEC[:P][,from=STEP][@PATTERN]", CODEC
- * perhaps behind "delta:": without a pattern it takes the place of the head.
- * FAIL_CONFIG: it says nothing.
+ * Add the rule of an option's text, "[delta:]CODEC[:P][,from=STEP][@PATTERN]".
+ * A rule without a pattern replaces the head.  both: the option is for both
+ * directions.  FAIL_CONFIG: the text is not a rule.  The texts are borrowed.
  */
 int coding_add(struct coding_rule *head, const char *option, const char *text,
 	       bool both, struct fail *);
 void coding_release(struct coding_rule *head);
 
-/* FAIL_CONFIG: a rule has no variable that is sent by it, and why. */
+/* Check that each rule codes some variable.  FAIL_CONFIG: one does not, and
+   why. */
 int coding_check(const struct coding_rule *head, enum way,
 		 const struct variable *, size_t variables, struct fail *);
 
-/* true: the rule's pattern also names a large variable that its codec cannot
-   code; the failure says which. */
+/* Does the rule's pattern also name a large variable that its codec cannot
+   code?  If so, *fail says which: a warning. */
 bool coding_doubt(const struct coding_rule *head, const struct coding_rule *,
 		  enum way, const struct variable *, size_t variables,
 		  struct fail *);
 
 /*
- * What the rules come to: what no codec makes smaller, or what is too delicate,
- * has float32, whatever is asked.
+ * Apply the rules to each variable, in one direction.  A variable that its
+ * rule's codec does not make smaller, or that is too delicate, keeps float32.
  */
 void codings_make(struct codings *, enum way, const struct coding_rule *head,
 		  const struct variable *);
 
-/* Does all of it travel as floats, whatever the step? */
+/* Does every variable travel as floats in every step? */
 bool codings_exact(const struct codings *);
 bool codings_same(const struct codings *, const struct codings *);
 
-/* Does a rule have differences pulled? */
+/* Does a rule ask for pulled differences? */
 bool coding_has_delta(const struct coding_rule *head);
 
-/* Rows of each variable that are not to be cut apart; free them. */
+/* Returns for each variable how many neighbouring rows must not be cut apart;
+   free() them. */
 size_t *codings_groups(const struct codings *, const struct variable *);
 
-/* What a variable's rows, of a table, or elements are to a codec. */
+/* A slice of a variable: of so many rows of a table, or elements of another. */
 struct codec_slice coding_slice(const struct variable *, size_t rows);
 
 /*
- * As PLAN has them: an array of [variable, way, codec, keep, delta, from] for
- * those that have another one than float32, in order.  false: malformed, or
- * nothing that codings_make() makes.
+ * Write and read codings as PLAN has them: an array of [variable, way, codec,
+ * keep, delta, from] for those that do not have float32, in order.
+ * codings_read() returns false if they are malformed, or codings_make() would
+ * never make them.
  */
 void codings_write(struct pack *, const struct codings *);
 bool codings_read(struct unpack *, struct codings *, const struct variable *);

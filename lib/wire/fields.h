@@ -1,8 +1,8 @@
 /*
  * fields - the numbers of each kind of message, in order.
  *
- * Each list is the one place where they are named: the structs of message.h,
- * the shapes in message.c and the hash in HELLO are all made of it.
+ * Each list is the only place where they are named: the structs of message.h,
+ * the shapes in message.c and the hash in HELLO are all generated from it.
  */
 #ifndef PS_FIELDS_H
 #define PS_FIELDS_H

@@ -1,16 +1,17 @@
 /*
- * message - what the programs say to each other.
+ * message - the messages between the programs.
  *
  * A message is a header frame, a MessagePack array [kind, request, numbers...,
- * blob] of a fixed shape for each kind, and behind it frames of raw bytes.
- * The shapes are one table, in message.c; ps-wire(7) explains each kind.
- * An answer repeats the request number of what it answers.
+ * blob] of a fixed shape for each kind, and behind it frames of raw bytes.  The
+ * shapes are one table, in message.c; ps-wire(7) explains each kind.  An answer
+ * repeats the request number of the message that it answers.
  *
  * Of any version, now and later, HELLO begins with [1, request, version, and
- * REFUSED is [3, request, status, why]: so each can tell the other.
+ * REFUSED is [3, request, status, why]: so programs of two versions can tell
+ * each other.
  *
- * A struct message owns nothing: blob and frames point into what was received,
- * or at what is to be sent.
+ * A struct message owns nothing: blob and frames point into the bytes that were
+ * received, or at those that are to be sent.
  */
 #ifndef PS_MESSAGE_H
 #define PS_MESSAGE_H
@@ -21,10 +22,11 @@
 #include "wire/pack.h"
 
 #define WIRE_VERSION	2
-#define WIRE_MEANING	5	/* to be raised when what is said in the same
-				   fields comes to mean something else */
+#define WIRE_MEANING	5	/* raise it when the same fields come to mean
+				   something else */
 #define WIRE_FRAME	((size_t)64 << 20)	/* bytes, at most */
-#define WIRE_NONE	UINT64_MAX	/* where a number is left open */
+#define WIRE_NONE	UINT64_MAX	/* stands for a number that is not
+					   given */
 
 #define MESSAGE_NUMBERS	13
 #define MESSAGE_FRAMES	4
@@ -32,9 +34,10 @@
 
 #define WIRE_LEVELS	12		/* of the tree over the replicas */
 #define WIRE_REPLICAS	(1 << WIRE_LEVELS)	/* of a round, at most */
-#define WIRE_NAME	64		/* of a site or submitter, with its 0 */
-#define WIRE_RECALL	256		/* bytes of a pull's keys, from which
-					   on a server remembers them */
+#define WIRE_NAME	64		/* bytes of a site's or submitter's
+					   name, with its NUL */
+#define WIRE_RECALL	256		/* a server remembers a pull's keys if
+					   they have this many bytes or more */
 
 enum message_kind {
 	/* between any two */
@@ -49,9 +52,9 @@ enum message_kind {
 	MESSAGE_READY, MESSAGE_LEASE, MESSAGE_CANCEL, MESSAGE_DONE,
 	MESSAGE_FAILED, MESSAGE_EXHAUSTED, MESSAGE_LOST, MESSAGE_EVALUATE,
 	MESSAGE_EVALUATED, MESSAGE_CUT,
-	/* rounds: the coordinator to a server */
+	/* rounds: the coordinator to a server (see also CHECK, below) */
 	MESSAGE_COMMIT,
-	/* ... of its data */
+	/* data: the coordinator and its workers */
 	MESSAGE_INDEX, MESSAGE_INDEXED,
 	/* a server, its standby, and the coordinator of both */
 	MESSAGE_STANDBY, MESSAGE_SYNC, MESSAGE_STATE, MESSAGE_HELD,
@@ -73,24 +76,27 @@ enum role {
 enum saves {
 	SAVES_NONE,
 	SAVES,
-	SAVES_BESIDE_JOURNAL	/* and that is in their directory, too */
+	SAVES_BESIDE_JOURNAL	/* and the journal lies in their directory */
 };
 
-/* What became of a push; of a pull, what its values are. */
+/* The outcome of a push; for a pull, which values it is answered with. */
 enum outcome {
-	OUTCOME_NONE,		/* a pull: they are those that count */
+	OUTCOME_NONE,		/* a pull: the current values */
 	OUTCOME_APPLIED,
 	OUTCOME_DUP,		/* applied before; not again */
 	OUTCOME_VOID,		/* the step has been given up; not applied */
-	OUTCOME_LATER,		/* beyond the window; not applied */
+	OUTCOME_LATER,		/* beyond the window, or not the open round; not
+				   applied */
 	OUTCOME_STALE,		/* of another run, or an older term */
 	OUTCOME_WRONG_PLAN,	/* ask the coordinator for the plan again */
 	OUTCOME_STAGED,		/* kept until its round is committed */
-	OUTCOME_GONE,		/* a pull that is not remembered; not applied:
-				   send the keys */
-	OUTCOME_AHEAD,		/* a pull: what a round will come to, if no
-				   other attempts count than are here */
-	OUTCOME_CONFIRMED,	/* it came to what was last sent ahead */
+	OUTCOME_GONE,		/* the pull whose keys the push refers to was
+				   forgotten; not applied: send the keys */
+	OUTCOME_AHEAD,		/* a pull: the values that a round will make, if
+				   it commits the newest attempts that are
+				   here */
+	OUTCOME_CONFIRMED,	/* a pull: the round made the values that were
+				   last sent ahead */
 	OUTCOMES
 };
 
@@ -104,7 +110,8 @@ struct frame {
 
 struct message {
 	enum message_kind kind;
-	bool foreign;		/* HELLO: of a program with other messages */
+	bool foreign;		/* HELLO: of a program of another version, or
+				   with another message table */
 	uint64_t request;
 	union {
 		uint64_t number[MESSAGE_NUMBERS];
@@ -183,68 +190,80 @@ struct message {
 };
 
 const char *message_name(enum message_kind);
-/* The names of its numbers, with a blank in front of each. */
+/* The names of the numbers of a kind, each with a blank in front. */
 const char *message_fields(enum message_kind);
 
 /*
- * The hash of all kinds, their fields and frames, which every HELLO carries:
- * programs that differ in it would wait for each other in vain.
+ * Returns the hash of all kinds of messages, their fields and frames, and the
+ * limits that both sides must know.  Every HELLO carries it: programs whose
+ * hashes differ would wait for each other in vain.
  */
 uint64_t message_table(void);
-/* Is this HELLO of a program that speaks as we do?  FAIL_PROTOCOL if not. */
+/* Check that a HELLO is of a program with our version and our message table.
+   FAIL_PROTOCOL if not. */
 int message_check_hello(const struct message *, struct fail *);
 
-/* Write the header; the frames are the sender's to send behind it. */
+/* Write the header of a message; the caller sends the frames behind it. */
 void message_write(struct pack *, const struct message *);
 
-/* Read a header.  FAIL_PROTOCOL says what is wrong with it. */
+/* Read a header; blob points into it, and there are no frames yet.
+   FAIL_PROTOCOL: it is malformed; the text says what is wrong. */
 int message_read(struct message *, const void *header, size_t size,
 		 struct fail *);
 
-/* Does it have as many frames as its kind must? */
+/* Check that a message has as many frames as its kind must have.  FAIL_PROTOCOL
+   if not. */
 int message_check_frames(const struct message *, struct fail *);
 
 /*
- * Frames of keys that are empty, of a part that has no tables, do not travel
- * if they come first.  How many of this message do not; and how many are
- * missing from one of this kind that came with so many frames.
+ * Empty frames of keys (of a part without tables) that stand first do not
+ * travel.  message_unsent() returns how many frames of this message do not;
+ * message_missing() how many were left out of a message of this kind that came
+ * with so many frames.
  */
 size_t message_unsent(const struct message *);
 size_t message_missing(enum message_kind, size_t frames);
 
-/* An answer: kind, and the request number of what it answers. */
+/* Returns an answer of a kind, with the request number of the message that it
+   answers. */
 struct message message_answer(const struct message *to,
 			      enum message_kind kind);
-/* HELLO, without a run and an endpoint.  index: WIRE_NONE if it has none. */
+/* Returns a HELLO without a run and an endpoint.  index: WIRE_NONE if the
+   program has none. */
 struct message message_hello(enum role, uint64_t index, uint64_t life,
 			     uint64_t term);
 struct message message_refuse(const struct message *to, enum fail_kind,
 			      const char *text);
 
-/* A name, of a site or a submitter, is a word of printable characters without
-   quotes and backslashes: it stands in messages and, one day, in files. */
+/* Is it a name of a site or a submitter: 1 to WIRE_NAME - 1 printable ASCII
+   characters without blanks, quotes and backslashes?  Names stand in messages,
+   and may stand in files. */
 bool message_is_name(const char *name, size_t size);
-/* The site in a HELLO; "": none.  -1: it is not a name (FAIL_PROTOCOL). */
+/* Copy the name of the site in a HELLO; "" if it has none.  -1 (FAIL_PROTOCOL):
+   it is not a name. */
 int message_site(const struct message *hello, char site[WIRE_NAME],
 		 struct fail *);
 
-/* The status of REFUSED or FAILED as a kind; FAIL_PROTOCOL if it is none. */
+/* The status of a REFUSED or FAILED as a kind of failure; FAIL_PROTOCOL if it
+   is not one. */
 enum fail_kind message_status(uint64_t status);
 
-/* Copy a text blob: at most size - 1 bytes, of what may be shown. */
+/* Copy a text blob, cut to size - 1 bytes; bytes that cannot be shown are
+   replaced. */
 void message_text(const struct message *, char *text, size_t size);
 
 /*
- * A replica and a level in the slot of a LEASE and a PUSH.  Of the level k it
- * may be, or is, added up with others: the node of the tree over replicas that
- * it is a leaf of has 2^k, the first of which is a multiple of that.  A relay
- * that has added them up says the first.  Level 0: a replica by itself.
+ * The slot of a LEASE and a PUSH: a replica and a level k in one number.  Level
+ * 0 is a replica by itself.  Level k > 0 is a node of the tree over replicas:
+ * 2^k neighbouring replicas, the first of which is a multiple of 2^k.  In a
+ * LEASE it says which node the replica may be added up in; in the PUSH of a
+ * relay, that it is the sum of that node, whose first replica it names.
  */
 uint64_t message_node(uint64_t replica, unsigned level);
 uint64_t message_replica(uint64_t slot);
 uint64_t message_level(uint64_t slot);
 
-/* A float in a number: its bits, so that 0.0 is 0. */
+/* A float as a number: its bits, so that 0.0 is 0; and back. */
 uint64_t message_float_bits(float);
 float message_float(uint64_t bits);
 uint64_t message_double_bits(double);

@@ -1,9 +1,9 @@
 /*
- * outbox - where a role puts what it has to say, and asks for new peers.
+ * outbox - where a role puts its messages, and asks for new peers.
  *
- * A role holds no socket: in a program this is the net, in a test a list.
- * Whatever a message points at may be reused when send returns, but for
- * frames with a hold.
+ * A role holds no socket: in a program the outbox is the network, in a test a
+ * list.  When send() returns, everything that a message points at may be
+ * reused, but frames with a hold.
  */
 #ifndef PS_OUTBOX_H
 #define PS_OUTBOX_H
@@ -11,14 +11,16 @@
 #include "wire/message.h"
 
 struct outbox {
-	/* 0; or -1: the peer is gone. */
+	/* 0; -1: the peer has left. */
 	int (*send)(void *to, uint64_t peer, const struct message *);
-	/* Call somebody: *peer is told up when they are there. */
+	/* Connect to an endpoint; the role is told (its *_up function) when the
+	   connection to *peer is there. */
 	int (*dial)(void *to, const char *endpoint, uint64_t *peer,
 		    struct fail *);
 	void (*hang_up)(void *to, uint64_t peer);
 	void *to;
-	/* Bytes that wait for a peer which called us; NULL: not known. */
+	/* Bytes that a peer which called us has not read yet; NULL: not
+	   known. */
 	size_t (*unread)(void *to, uint64_t peer);
 };
 

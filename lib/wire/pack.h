@@ -3,11 +3,11 @@
  *
  * Arrays, unsigned integers and byte strings ("bin"); see ps-wire(7).
  *
- * Writing is msgpack-c's and cannot fail: the buffer grows.  Reading what a
- * peer sent is our own and bounded: shortest forms only, no allocation, and
- * sticky: after the first misfit every read returns zero, so a decoder reads
- * straight down and asks unpack_ok() once, at the end.  A blob is a view of
- * the bytes being read.
+ * Writing uses msgpack-c and cannot fail: the buffer grows.  Reading a peer's
+ * bytes is our own code, without any allocation; it takes only the shortest
+ * form of each number.  An error is sticky: after the first misfit every read
+ * returns zero, so a decoder reads straight down and asks unpack_ok() once, at
+ * the end.  A blob is a view of the bytes that are read.
  */
 #ifndef PS_PACK_H
 #define PS_PACK_H
@@ -27,7 +27,8 @@ void pack_reset(struct pack *);		/* empty it, keep the room */
 void pack_array(struct pack *, size_t count);
 void pack_uint(struct pack *, uint64_t);
 void pack_blob(struct pack *, const void *, size_t size);
-void pack_append(struct pack *, const struct pack *);	/* as it stands */
+void pack_append(struct pack *, const struct pack *);	/* its bytes,
+							   unchanged */
 void pack_text(struct pack *, const char *);	/* as a blob, without NUL */
 
 struct unpack {
@@ -42,10 +43,10 @@ size_t unpack_left(const struct unpack *);	/* bytes */
 uint32_t unpack_array(struct unpack *);
 uint64_t unpack_uint(struct unpack *);
 const void *unpack_blob(struct unpack *, size_t *size);
-/* A blob as text, with a NUL; as much as there is room for. */
+/* Read a blob as text, with a NUL; cut to what there is room for. */
 void unpack_text(struct unpack *, char *text, size_t room);
 
-/* A number below the limit; that or more is a misfit. */
+/* Read a number below the limit; a larger one is a misfit. */
 uint64_t unpack_below(struct unpack *, uint64_t limit);
 
 #endif

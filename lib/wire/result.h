@@ -1,11 +1,11 @@
 /*
  * result - what a worker reports of its steps, and of an evaluation.
  *
- * Results travel in the first frame of DONE and EVALUATED, as a MessagePack
- * array of numbers each, and last what a program gave back; a double is its 64
- * bits.  Behind it come the scores
- * (little-endian floats) and labels (a byte each, 0 or 1) of all results, if
- * the model has a metric that needs them (auc).
+ * Results travel in the first frame of DONE and EVALUATED.  Each is a
+ * MessagePack array of numbers, with a double as its 64 bits; its last item is
+ * what an external program gave back.  If the model has a metric that needs
+ * them (auc), a second frame has the scores of all results, little-endian
+ * floats, and a third their labels, a byte each, 0 or 1.
  */
 #ifndef PS_RESULT_H
 #define PS_RESULT_H
@@ -17,59 +17,64 @@
 #include "wire/pack.h"
 
 #define RESULT_METRICS	16	/* of a model, at most */
-#define RESULT_JSON	((size_t)1 << 20)	/* bytes of a step's, at most */
+#define RESULT_JSON	((size_t)1 << 20)	/* of a step's JSON, at most */
 #define RESULT_SCORES	(WIRE_FRAME / sizeof(float))	/* of a message */
 
-/* Bytes of gradients that were pushed, or of values that were pulled. */
+/* What was pushed, or pulled. */
 struct moved {
-	uint64_t bytes, floats;	/* as they travelled, and as floats; and of */
-	uint64_t coded;		/* these those that a codec was for */
+	uint64_t bytes, floats;	/* bytes: as they travelled; floats: bytes of
+				   the same as floats */
+	uint64_t coded;		/* of `floats', the part that a codec encoded */
 };
 
 struct traffic {
 	struct moved pushed, pulled;
-	double squares, errors;	/* of coded gradients, of one step in
-				   TRAFFIC_SAMPLE: sums of squares of what they
-				   are, and of what they came to less that */
+	double squares, errors;	/* sums over the coded gradients of one step in
+				   TRAFFIC_SAMPLE: of the squares of the
+				   numbers, and of their errors */
 };
 
 #define TRAFFIC_SAMPLE	16
 
 void traffic_add(struct traffic *, const struct traffic *);
-/* Eight numbers of an array. */
+/* Write the traffic as eight numbers of an array; and read it. */
 void traffic_write(struct pack *, const struct traffic *);
 struct traffic traffic_read(struct unpack *);
 
 struct result {
 	uint64_t step, attempt, examples, staleness, microseconds;
-	bool voided;		/* the servers refused it: it was given up */
-	bool mixed;		/* servers had some parts, which may be of
-				   another attempt */
+	bool voided;		/* the servers refused its push: the step was
+				   given up */
+	bool mixed;		/* servers had applied some of its parts before,
+				   perhaps of another attempt */
 	double loss;		/* summed over examples */
 	size_t metrics;
 	double sum[RESULT_METRICS][METRIC_SUMS];
-	size_t scores;		/* how many of the scores are its own */
+	size_t scores;		/* how many scores are this result's */
 	struct noes noes;	/* of its labels */
 	struct traffic traffic;
-	struct frame json;	/* what its program gave back, in a line;
+	struct frame json;	/* what its program gave back, in one line;
 				   borrowed; empty: nothing */
 };
 
-/* The sums of metric states; the scores are counted, not copied. */
+/* Fill in the sums of a result from metric states; the scores are only
+   counted. */
 void result_metrics(struct result *, const struct metric *, size_t count,
 		    const struct metric_state *);
 
 void result_write(struct pack *, const struct result *);
 
-/* From the cursor; false on a misfit. */
+/* Read the next result.  false: it is malformed. */
 bool result_read(struct unpack *, struct result *, size_t metrics);
 
-/* Add a result's sums, and its scores if it has any, to metric states. */
+/* Add a result's sums, and its scores if it has any, to metric states, one for
+   each metric.  The result's scores and labels begin at the pointers. */
 void result_add(const struct result *, const struct metric *,
 		struct metric_state *, const float *scores,
 		const unsigned char *positive);
 
-/* The scores and labels of a message: how many, or -1 for a misfit. */
+/* Find the scores and labels of a message, which stay its own, and their
+   number.  -1 (FAIL_PROTOCOL): they do not fit each other. */
 int result_scores(const struct message *, const void **scores,
 		  const unsigned char **positive, size_t *count,
 		  struct fail *);

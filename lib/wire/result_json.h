@@ -7,13 +7,14 @@
 #include "base/text.h"
 #include "model/metric.h"
 
-/* Bytes that are no UTF-8 become question marks. */
+/* A string in quotes; bytes that are not UTF-8 become question marks. */
 void result_json_string(struct text *, const char *);
 void result_json_number(struct text *, double);	/* null if it is not finite */
 
 /*
- * "examples":9,"loss":0.5,"metrics":{"accuracy":0.9}, with the mean of a loss
- * that was summed over the examples, and one state for each metric.
+ * Writes "examples":9,"loss":0.5,"metrics":{"accuracy":0.9}, without braces
+ * around it.  loss: the sum over the examples, whose mean is written.  state:
+ * one for each metric.
  */
 void result_json_scores(struct text *, uint64_t examples, double loss,
 			const struct metric *, size_t count,

@@ -6,17 +6,22 @@
 
 #include "wire/plan.h"
 
-/* Rows of a piece, sorted; a dense one has only their number. */
+/* Rows of a piece, in ascending order.  A dense piece has only a count, no
+   array. */
 struct row_list {
 	uint64_t *row;
 	size_t count, room;
 };
 
-/* As the piece knows them: all, or those that the keys which come next name;
-   see keys_read(). */
+/*
+ * Read the rows of a piece: of a dense piece all; of a table those that the
+ * next keys name, as keys_read() does.  Rows of a hashed table are keys; of
+ * another table they are counted from the piece's first row.  row grows as
+ * needed.
+ */
 void row_list_read(struct row_list *, struct unpack *keys,
 		   const struct piece *);
-/* Append the keys of a table's. */
+/* Append the keys of a table's rows. */
 void row_list_write(const struct row_list *, struct pack *keys,
 		    const struct piece *);
 
