@@ -33,8 +33,8 @@ const struct externals *program_externals(struct program *);
 /* The next thing that is asked is by this worker, in this term. */
 void program_begin_ask(struct program *, uint64_t term, size_t worker);
 
-/* No record is left of steps from this one on that were given out: other requests
-   may have them in later terms. */
+/* No record is left of steps from this one on that were given out: other
+   requests may have them in later terms. */
 void program_forget(struct program *, uint64_t from);
 
 /* NULL; or what does not hold of the requests that it got. */
