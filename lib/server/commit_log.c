@@ -22,7 +22,7 @@ commit_log_release(struct commit_log *c)
 	}
 }
 
-/* Copy bytes to where the next ones go. */
+/* Append bytes at *to, and move *to behind them.  Returns where they lie. */
 static const void *
 keep(char **to, const void *bytes, size_t size)
 {

@@ -8,10 +8,11 @@
 
 struct primary {
 	struct outbox *outbox;
-	uint64_t life;		/* ours */
-	uint64_t peer;		/* 0: nobody, and never did */
-	char at[256], endpoint[256];	/* where it and we listen */
-	bool promoted;		/* it was followed, until we took over */
+	uint64_t life;		/* of this server */
+	uint64_t peer;		/* 0: this server never followed one */
+	char at[256], endpoint[256];	/* endpoints of the primary and of this
+					   server */
+	bool promoted;		/* we followed it, and then took over */
 	bool synced;		/* SYNC has come */
 	bool greeted;		/* by the coordinator, since then */
 	uint64_t chunks;	/* still to come */
@@ -158,7 +159,7 @@ bool
 primary_next_chunk(struct primary *w)
 {
 	if (!w->synced || w->chunks == 0)
-		return false;	/* of a time that is over */
+		return false;	/* it belongs to an earlier SYNC */
 	w->chunks--;
 	return true;
 }
@@ -168,7 +169,8 @@ primary_refused(struct primary *w, const struct message *m)
 {
 	if (m->request == PRIMARY_HELLO)
 		return false;
-	/* By who had it, and knows what was promised. */
+	/* The primary that had this standby lets go of it: it knows what was
+	   promised to the coordinator, so a new SYNC may come. */
 	if (m->refused.status == FAIL_AGAIN)
 		w->greeted = false;
 	return true;

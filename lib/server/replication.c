@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CREDIT	4		/* chunks under way */
+#define CREDIT	4		/* chunks that may be unacknowledged */
 
-/* One that called, and where it listens. */
+/* A standby that has called, and where it listens. */
 struct follower {
 	uint64_t life;		/* 0: there is none */
 	uint64_t peer;		/* 0: it cannot be reached */
@@ -18,13 +18,18 @@ struct follower {
 struct replication {
 	struct outbox *outbox;
 	struct follower it, waiting;
-	struct shard_snapshot *snapshot;	/* NULL: all of it is there */
-	size_t next;		/* chunks of it that were sent */
-	size_t answered;	/* those that are there, and SYNC */
+	struct shard_snapshot *snapshot;	/* NULL: the standby has all of
+						   it */
+	size_t next;		/* how many of its chunks were sent */
+	size_t answered;	/* how many of SYNC and the chunks were
+				   acknowledged */
 	uint64_t held;		/* it holds the changes up to here */
-	uint64_t awaited_ms;	/* since when others wait for it; 0: none do */
-	bool in_sync;		/* the coordinator has been told */
-	bool counted;		/* and counts on it, as we have told it */
+	uint64_t awaited_ms;	/* since when changes wait for it alone; 0: they
+				   do not */
+	bool in_sync;		/* it holds the snapshot and all that was acted
+				   on: the coordinator may know */
+	bool counted;		/* the coordinator counts on it, as our answers
+				   report */
 	bool news;		/* for the coordinator */
 };
 
@@ -80,7 +85,8 @@ replication_counted(const struct replication *b)
 	return b->counted ? b->it.life : 0;
 }
 
-/* Does it have the snapshot, so that it is to hold changes first? */
+/* Does the standby have the whole snapshot?  From then on changes wait until it
+   holds them. */
 static bool
 is_whole(const struct replication *b)
 {
@@ -89,7 +95,7 @@ is_whole(const struct replication *b)
 
 /* ---- it goes ---- */
 
-/* What was sent stays sent. */
+/* Nothing is sent to the standby. */
 void
 replication_forget(struct replication *b)
 {
@@ -116,8 +122,8 @@ replication_drop_copying(struct replication *b)
 		replication_drop(b);
 }
 
-/* It cannot be reached.  If it is counted on, whether the server may go on
-   alone is not its own to say. */
+/* The standby cannot be reached.  If the coordinator counts on it, only the
+   coordinator can let the server proceed without it. */
 static void
 lose(struct replication *b)
 {
@@ -251,7 +257,7 @@ replication_forward(struct replication *b, const struct change *c)
 		lose(b);
 }
 
-/* It has SYNC or a chunk.  -1: it is gone. */
+/* The standby has acknowledged SYNC or a chunk.  -1: it is gone. */
 static int
 take_answer(struct replication *b)
 {
@@ -264,7 +270,8 @@ take_answer(struct replication *b)
 	return 0;
 }
 
-/* It has the snapshot, and all done since: the coordinator may know. */
+/* If the standby has the snapshot and holds all that was acted on, it is in
+   sync: the coordinator may know. */
 static void
 catch_up(struct replication *b, uint64_t acted)
 {
@@ -282,7 +289,7 @@ replication_receive(struct replication *b, uint64_t peer,
 	if (peer == b->waiting.peer && m->kind == MESSAGE_BYE)
 		b->waiting = (struct follower){ 0 };
 	if (peer != b->it.peer)
-		return;		/* of a time that is over */
+		return;		/* from a standby that was let go */
 	if (m->kind == MESSAGE_BYE)
 		status = -1;
 	if (m->kind == MESSAGE_HELD && m->held.number > b->held)
@@ -291,7 +298,9 @@ replication_receive(struct replication *b, uint64_t peer,
 		status = take_answer(b);
 	b->awaited_ms = 0;
 	catch_up(b, acted);
-	if (m->kind == MESSAGE_REFUSED) {	/* it is the coordinator's */
+	if (m->kind == MESSAGE_REFUSED) {	/* it cannot take a SYNC or a
+						   change: let it wait for
+						   another snapshot */
 		b->waiting = b->it;
 		status = -1;
 	}

@@ -7,27 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ATTEMPTS	2	/* kept of each node */
+#define ATTEMPTS	2	/* attempts that are kept of each node */
 
-/* A push, with frames of its own. */
+/* A push that is kept, with copies of its frames. */
 struct staged {
 	uint64_t attempt;		/* 0: none */
 	struct frame keys, values;
-	size_t keys_room, values_room;	/* as much as there ever was */
+	size_t keys_room, values_room;	/* bytes allocated for the copies */
 	struct shard_push push;
 };
 
-/* Of the tree over replicas; one of level 0 is a replica. */
+/* A node of the tree over replicas; a node of level 0 is a replica. */
 struct node {
 	struct staged staged[ATTEMPTS];
-	bool applied;			/* to a part that does not wait */
+	bool applied;			/* async part: a push was applied */
 };
 
-/* What a round would come to. */
+/* What the newest attempts would make of a part. */
 struct ahead {
 	bool tried;
-	uint64_t number;		/* 0: there is none */
-	uint64_t came_true;		/* of the last round that has ended */
+	uint64_t number;		/* 0: not computed */
+	uint64_t came_true;		/* the number that the last round has
+					   made true; 0: none */
 	struct shard_ahead *values;
 	uint64_t *attempt;		/* of each replica */
 };
@@ -38,8 +39,10 @@ struct round_buffer {
 	size_t server;
 	struct shard *shard;
 	uint64_t step;
-	size_t replicas;		/* of the last round; 0: not known */
-	uint64_t numbers;		/* of what was worked out ahead */
+	size_t replicas;		/* replicas of the last round; 0: not
+					   known */
+	uint64_t numbers;		/* how many results were computed
+					   ahead */
 	struct nodes {			/* of each part */
 		struct node **node;	/* by tree_node() */
 		size_t count;
@@ -104,7 +107,7 @@ forget_ahead(struct ahead *a)
 	a->tried = false;
 }
 
-/* The pushes are forgotten, their room is kept. */
+/* Forget the pushes, but keep the memory of their copies. */
 static void
 stand_at(struct round_buffer *s, uint64_t step)
 {
@@ -165,7 +168,7 @@ round_buffer_advance(struct round_buffer *s, uint64_t low,
 
 /* ---- pushes ---- */
 
-/* All variables of a part are alike in this; see plan_make(). */
+/* Does a part wait for rounds?  All its variables agree; see plan_make(). */
 static bool
 waits(const struct round_buffer *s, size_t part)
 {
@@ -233,11 +236,12 @@ round_buffer_push(struct round_buffer *s, size_t part, uint64_t step,
 		  struct fail *f)
 {
 	if (step < s->step) {
-		*outcome = OUTCOME_DUP;		/* of whichever attempt */
+		*outcome = OUTCOME_DUP;		/* whichever attempt it is of */
 		return 0;
 	}
 	if (step > s->step) {
-		*outcome = OUTCOME_LATER;	/* of no values of ours */
+		*outcome = OUTCOME_LATER;	/* not computed from values of
+						   ours */
 		return 0;
 	}
 	if (waits(s, part)) {
@@ -266,13 +270,15 @@ struct cover {
 	const uint64_t *attempt;	/* of each replica; 0: it had nothing to
 					   do */
 	size_t replicas;
-	struct shard_push *push;	/* in order; room for each replica's */
+	struct shard_push *push;	/* in the order of replicas; room for
+					   one of each */
 	size_t pushes;
-	struct ranges *missing;		/* replicas that are in none; or NULL */
-	bool whole;			/* there are none of those */
+	struct ranges *missing;		/* chosen replicas that no push has; or
+					   NULL */
+	bool whole;			/* no chosen replica is missing */
 };
 
-/* Do all of some replicas have this attempt? */
+/* Was this attempt chosen for all `leaves' replicas from first on? */
 static bool
 all_have(const struct cover *c, size_t first, size_t leaves, uint64_t attempt)
 {
@@ -284,7 +290,8 @@ all_have(const struct cover *c, size_t first, size_t leaves, uint64_t attempt)
 	return true;
 }
 
-/* A push of a node that counts in place of all its replicas', or NULL. */
+/* Returns the push of a node whose attempt was chosen for all its replicas, so
+   that it counts in place of theirs; NULL: none. */
 static const struct shard_push *
 find_push(const struct cover *c, size_t first, unsigned level)
 {
@@ -300,8 +307,9 @@ find_push(const struct cover *c, size_t first, unsigned level)
 	return NULL;
 }
 
-/* Whatever has a replica is a node that it is a leaf of, and of two such nodes
-   one has the other: so to take the largest first is to miss nothing. */
+/* Every push that contains a replica belongs to a node above that replica, and
+   of two such nodes one contains the other.  So taking the largest node first
+   gives the fewest pushes, and misses no replica that has one. */
 static void
 cover_node(struct cover *c, size_t first, unsigned level)
 {
@@ -322,7 +330,9 @@ cover_node(struct cover *c, size_t first, unsigned level)
 	}
 }
 
-/* The push array is the caller's; ranges of what is missing too. */
+/* Find the fewest pushes that have each chosen replica once.  push: room for
+   one of each replica; missing (may be NULL): gets the chosen replicas that no
+   push has, for the caller to release. */
 static struct cover
 find_cover(const struct round_buffer *s, size_t part, const uint64_t *attempt,
 	   size_t replicas, struct shard_push *push, struct ranges *missing)
@@ -340,8 +350,8 @@ find_cover(const struct round_buffer *s, size_t part, const uint64_t *attempt,
 
 /* ---- what a round will come to ---- */
 
-/* The newest attempt at each replica that is here, by itself or in a sum.
-   false: of one there is none. */
+/* Find the newest attempt that is here for each replica, by itself or in a sum.
+   false: for one replica there is none. */
 static bool
 newest(const struct nodes *p, uint64_t *attempt, size_t replicas)
 {
@@ -361,7 +371,8 @@ newest(const struct nodes *p, uint64_t *attempt, size_t replicas)
 	return true;
 }
 
-/* Is one of each replica here?  Which, and what was pushed? */
+/* Is the newest attempt of each replica here?  Sets which attempts these are,
+   and the pushes that have them. */
 static bool
 gather(const struct round_buffer *s, size_t part, uint64_t *attempt,
        struct shard_push *push, size_t *pushes)
@@ -376,7 +387,8 @@ gather(const struct round_buffer *s, size_t part, uint64_t *attempt,
 	return c.whole;
 }
 
-/* What it cannot do, the round's end will say. */
+/* Compute the result of a part.  A failure is ignored here: the COMMIT will
+   report it. */
 static void
 work_out(struct round_buffer *s, size_t part)
 {
@@ -436,14 +448,15 @@ adopt(const struct round_buffer *s, size_t part, const uint64_t *attempt,
 
 /* ---- a round is committed ---- */
 
-/* Does this part of ours wait for the round? */
+/* Is this part on this server, and does it wait for rounds? */
 static bool
 is_in_round(const struct round_buffer *s, size_t part)
 {
 	return s->plan->part[part].server == s->server && waits(s, part);
 }
 
-/* The chosen pushes to one part, how many; -1: they are not all here. */
+/* Find the chosen pushes to one part.  Returns how many; -1: some are not
+   here. */
 static int
 find_all(const struct round_buffer *s, size_t part, const uint64_t *attempt,
 	 struct shard_push *push, size_t replicas, struct fail *f)
@@ -462,7 +475,8 @@ find_all(const struct round_buffer *s, size_t part, const uint64_t *attempt,
 	return (int)c.pushes;
 }
 
-/* All parts are looked for before one is changed. */
+/* The first pass only looks whether all pushes are here, so that no part is
+   changed if one is missing. */
 static int
 apply(struct round_buffer *s, const uint64_t *attempt, size_t replicas,
       struct fail *f)
@@ -484,8 +498,8 @@ apply(struct round_buffer *s, const uint64_t *attempt, size_t replicas,
 	return status < 0 ? -1 : 0;
 }
 
-/* The attempts of a COMMIT for the round whose turn it is: how many; 0: it is
-   over; -1: it is malformed, or of another round. */
+/* Read the attempts of a COMMIT or CHECK.  Returns how many; 0: its round has
+   ended; -1: it is malformed, or its round is not open yet. */
 static int
 read_attempts(const struct round_buffer *s, uint64_t step,
 	      const struct frame *attempts, uint64_t **attempt, struct fail *f)
@@ -495,7 +509,7 @@ read_attempts(const struct round_buffer *s, uint64_t step,
 	bool some = false;
 
 	if (step < s->step)
-		return 0;	/* said again */
+		return 0;	/* it was sent again */
 	if (step > s->step)
 		return fail(f, FAIL_PROTOCOL, "step %llu is to be committed, "
 			    "but it is the turn of step %llu",

@@ -18,21 +18,24 @@
 struct server {
 	uint64_t life, lease_ms;
 	struct server_world world;
-	server_can_save *can_save;	/* NULL: always */
+	server_can_save *can_save;	/* NULL: it can always save */
 	void *saver;
 	struct session *session;
 	struct server_run *run;		/* NULL: no plan yet */
-	struct snapshots *snapshots;	/* of the run, */
-	struct waiting_pulls waiting_pulls;	/* pulls that wait for a round
-						   of it, */
-	struct pull_keys pull_keys;	/* what pushes may refer to */
-	struct commit_log commit_log;	/* to be acted on, or in the log */
-	struct replication *replication;	/* to our standby */
-	struct primary *primary;	/* or whose we are */
-	bool standby_due;		/* one that waits may be begun with */
-	uint64_t asked_term;		/* of the newest PLAN heard */
+	struct snapshots *snapshots;
+	struct waiting_pulls waiting_pulls;	/* pulls that wait for a
+						   round */
+	struct pull_keys pull_keys;	/* keys of pulls, for pushes to refer
+					   to */
+	struct commit_log commit_log;	/* changes that wait to be acted on */
+	struct replication *replication;	/* link to our standby */
+	struct primary *primary;	/* the server whose standby we are */
+	bool standby_due;		/* a standby that waits may be sent a
+					   snapshot */
+	uint64_t asked_term;		/* term of the newest PLAN received */
 	bool stopping;
-	struct fail over;		/* kind 0: it is not */
+	struct fail over;		/* why the server cannot continue; kind
+					   0: it can */
 	char state[160];
 };
 
@@ -102,21 +105,24 @@ struct event {
 	enum sender from;
 	uint64_t peer, now;
 	const struct message *m;
-	struct message *whole;	/* room for another one in its place, */
-	void *owned;		/* and for free(), what that is made of */
-	struct message *answer;	/* OK, unless it is made another one */
+	struct message *whole;	/* room for a message in place of m, */
+	void *owned;		/* whose frames lie here; free() it */
+	struct message *answer;	/* an OK, which the handler may change */
 	struct fail *why;	/* it is refused */
 };
 
-enum { ANSWER, SILENCE };	/* or -1: it is refused */
+enum { ANSWER, SILENCE };	/* or -1: refused, see `why' */
 
 typedef int handler(struct server *, struct event *);
 
-/* What must be so; MAKES_CHANGE: a log and a standby are to know of it. */
+/* What a message needs.  MAKES_CHANGE: it changes the state, so it goes to the
+   log and the standby first. */
 enum {
-	NEEDS_RUN = 1,		/* there is a plan */
-	NEEDS_TERM = 2,		/* when it is acted on: its run and term are */
-	NEEDS_LEADER = 4,	/* ours follows nobody, or is promoted by it */
+	NEEDS_RUN = 1,		/* there must be a plan */
+	NEEDS_TERM = 2,		/* its run and term must be ours when it is
+				   acted on */
+	NEEDS_LEADER = 4,	/* the server must not be a standby, unless this
+				   message promotes it */
 	MAKES_CHANGE = 8
 };
 
@@ -132,16 +138,17 @@ static handler pull, whole_push, push, bundle, hello, ping, nothing, part,
 	follow_stop, refused, follow;
 
 /*
- * Of a kind and a sender the first row counts; of what has none the sender is
- * told so.  A change is admitted when it is heard, but acted on when it is
- * durable: in the log, and with the standby; nobody asks then who said it.
+ * For a kind and a sender the first matching row counts; if there is none, the
+ * sender is told so.  A change is admitted when it is received, but acted on
+ * when it is durable (in the log, and with the standby); then its sender does
+ * not matter any more.
  */
 static const struct rule {
 	enum message_kind kind;
-	unsigned from;		/* any of these senders */
+	unsigned from;		/* set of senders */
 	unsigned is;
 	handler *act;
-	handler *admit;		/* first; NULL: whatever it is */
+	handler *admit;		/* called first; NULL: admit all */
 } rules[] = {
 	{ MESSAGE_PULL, KNOWN, NEEDS_RUN, pull, NULL },
 	{ MESSAGE_PUSH, KNOWN, NEEDS_RUN | MAKES_CHANGE, push, whole_push },
@@ -190,7 +197,8 @@ find_rule(enum message_kind kind, unsigned from)
 	return NULL;
 }
 
-/* A change as it is acted on, whoever has said it; or NULL: it is none. */
+/* The row by which a change is acted on, whoever sent it; NULL: this kind is
+   not a change. */
 static const struct rule *
 find_change(enum message_kind kind)
 {
@@ -215,18 +223,18 @@ deny(const struct event *e, struct fail *f)
 	return fail(f, FAIL_PROTOCOL, "%s is not for a server", name);
 }
 
-/* Is it of our run, and of a term that is not over? */
+/* Is a message of our run, and of a term that is not over? */
 static int
 check_term(const struct server *s, const struct message *m, struct fail *f)
 {
-	/* The first numbers of all of these kinds are the run and the term. */
+	/* All these kinds begin with the run and the term. */
 	if (!s->run || m->mark.run != server_run_short_id(s->run))
 		return fail(f, FAIL_AGAIN, "another run");
 	return m->mark.term >= server_run_term(s->run) ? 0 :
 		session_check_term(s->session, m->mark.term, f);
 }
 
-/* Do it, and answer. */
+/* Act on a message, and answer it. */
 static void
 act_on(struct server *s, const struct rule *r, struct event *e)
 {
@@ -286,7 +294,8 @@ act_on_next(struct server *s)
 
 /* ---- what follows from it ---- */
 
-/* The coordinator's, though our PLAN may wait for a standby that is lost. */
+/* The coordinator's newest term.  It is newer than that of our run while its
+   PLAN waits in the commit log for a standby that is lost. */
 static uint64_t
 newest_term(const struct server *s)
 {
@@ -295,7 +304,8 @@ newest_term(const struct server *s)
 	return s->asked_term > term ? s->asked_term : term;
 }
 
-/* Which standby is in sync, and can be reached, and is it counted on? */
+/* Tell the coordinator of news about the standby: is one in sync, reached,
+   counted on? */
 static void
 report_standby(struct server *s)
 {
@@ -309,7 +319,8 @@ report_standby(struct server *s)
 	session_send(s->session, session_coordinator(s->session), &m);
 }
 
-/* Back to the initial values, as a LOAD without a name says. */
+/* Do the resets whose turn it is: LOADs without a name, back to the initial
+   values. */
 static void
 start_over(struct server *s)
 {
@@ -329,7 +340,8 @@ start_over(struct server *s)
 	}
 }
 
-/* Rounds have ended: answer who waited, but for those who wait for more. */
+/* A round has ended: answer the pulls that waited for it; pulls for later
+   rounds wait again. */
 static void
 answer_waiting(struct server *s)
 {
@@ -351,8 +363,8 @@ answer_waiting(struct server *s)
 	waiting_pulls_release(&taken);
 }
 
-/* A part has all pushes of its round, perhaps: who waits for that may have what
-   they come to already. */
+/* A push was staged for a part, which may now have all of its round: send the
+   result ahead to the pulls that wait for it. */
 static void
 answer_ahead(struct server *s)
 {
@@ -374,7 +386,8 @@ answer_ahead(struct server *s)
 	}
 }
 
-/* Send what we have to one that wants to be our standby, if we can. */
+/* Send our state to a peer that waits to be our standby, if that is possible
+   now. */
 static void
 begin_standby(struct server *s)
 {
@@ -383,7 +396,8 @@ begin_standby(struct server *s)
 	struct message m;
 
 	s->standby_due = false;
-	/* What is staged is not in the state: wait for the round's end. */
+	/* Staged pushes are not part of the state: wait until the round has
+	   ended. */
 	if (!due || !replication_waits(s->replication) || !s->run ||
 	    snapshots_loading(s->snapshots) ||
 	    !server_run_between_rounds(s->run))
@@ -399,8 +413,9 @@ begin_standby(struct server *s)
 }
 
 /*
- * The end of every event.  What may be acted on is, one change at a time: each
- * may end a round, and what waits for that comes before the next one.
+ * The end of every event: act on the changes that may be acted on, one at a
+ * time.  Each may end a round; pulls that waited for that round are answered
+ * before the next change.
  */
 static void
 settle(struct server *s)
@@ -421,7 +436,8 @@ settle(struct server *s)
 
 /* ---- who is there ---- */
 
-/* Our standby has been promoted, and we do not know it yet. */
+/* The standby that took over calls: it was promoted, and this server does not
+   know it yet. */
 static int
 hello_server(struct server *s, const struct message *m, struct fail *f)
 {
@@ -440,7 +456,8 @@ hello_server(struct server *s, const struct message *m, struct fail *f)
 	return -1;
 }
 
-/* Everything is here that a run has, and not on its way from our primary. */
+/* Is there a run, with its whole state, none of it on its way from our
+   primary? */
 static bool
 is_whole(const struct server *s)
 {
@@ -470,7 +487,8 @@ let_in(struct server *s, const struct event *e, struct fail *f)
 	if (primary_followed(s->primary))
 		return fail(f, FAIL_AGAIN, "a standby of %s",
 			    primary_at(s->primary));
-	/* Who calls a server names a run, and who registers none. */
+	/* Peers that call a server name a run; those that call a coordinator to
+	   join do not. */
 	if (m->hello.role != ROLE_STANDBY && m->blob.size == 0)
 		return fail(f, FAIL_CONFIG, "it is a server, no coordinator");
 	if (m->hello.role == ROLE_STANDBY) {
@@ -487,8 +505,8 @@ let_in(struct server *s, const struct event *e, struct fail *f)
 			    "talks to");
 	if (!server_run_is(s->run, &m->blob))
 		return fail(f, FAIL_AGAIN, "another run");
-	/* What a log holds may be less than was answered for: the coordinator
-	   finds out, and says with its PLAN what counts. */
+	/* The log may hold less than was answered for: the coordinator finds
+	   out, and its PLAN says what counts. */
 	return session_is_claimed(s->session) ? 0 :
 		fail(f, FAIL_AGAIN, "no plan yet, since it was started");
 }
@@ -567,7 +585,8 @@ is_here(void *session, uint64_t peer)
 	return session_has(session, peer);
 }
 
-/* It waits for its round; but something may be sent ahead. */
+/* Keep a pull until its round has ended; perhaps its result can be sent
+   ahead. */
 static int
 park(struct server *s, struct event *e)
 {
@@ -603,9 +622,10 @@ pull(struct server *s, struct event *e)
 }
 
 /*
- * What it pulls must find room before it is a change, which others have too.
- * A push of the rows of a pull is given their keys here: whoever keeps it, log
- * or standby, has it whole.
+ * Whether the sender may be sent more is checked before the push becomes a
+ * change, which the log and the standby have, too.  A push that refers to the
+ * keys of a pull is given these keys here, so that log and standby hold it
+ * complete.
  */
 static int
 whole_push(struct server *s, struct event *e)
@@ -656,7 +676,7 @@ push(struct server *s, struct event *e)
 
 /* ---- the plan ---- */
 
-/* What would be noticed when the first checkpoint is lost. */
+/* Ask now whether checkpoints can be written, not when the first one fails. */
 static int
 receive_plan(struct server *s, struct event *e)
 {
@@ -674,7 +694,7 @@ receive_plan(struct server *s, struct event *e)
 	return 0;
 }
 
-/* We have this plan: it is the term that may be new. */
+/* We have this plan already; its term may be new. */
 static int
 take_term(struct server *s, const struct message *m, struct fail *f)
 {
@@ -689,7 +709,7 @@ take_term(struct server *s, const struct message *m, struct fail *f)
 	return 0;
 }
 
-/* May it begin anew with this plan, which is not ours? */
+/* May the server begin anew with a plan that is not ours? */
 static int
 check_begin(const struct server *s, const struct message *m, struct fail *f)
 {
@@ -698,12 +718,13 @@ check_begin(const struct server *s, const struct message *m, struct fail *f)
 	if (server_run_is(s->run, &m->blob) &&
 	    session_check_term(s->session, m->plan.term, f) < 0)
 		return -1;
-	if (snapshots_have_jobs(s->snapshots))	/* the writer reads on */
+	if (snapshots_have_jobs(s->snapshots))	/* the writer still reads the
+						   shard */
 		return fail(f, FAIL_AGAIN, "a checkpoint is being written");
 	return 0;
 }
 
-/* 1: it is to end. */
+/* 1: the program is to end. */
 static int
 take_plan(struct server *s, const struct message *m, struct fail *f)
 {
@@ -720,8 +741,8 @@ take_plan(struct server *s, const struct message *m, struct fail *f)
 	return status;
 }
 
-/* The answer is all that it has, and the coordinator is to believe nothing
-   else. */
+/* The answer reports which steps are here; the coordinator believes only this
+   report. */
 static int
 plan(struct server *s, struct event *e)
 {
@@ -805,14 +826,15 @@ add_job(struct server *s, struct event *e)
 		-1 : SILENCE;
 }
 
-/* It counts on this standby from now on, or on none. */
+/* The coordinator counts on this standby from now on, or on none (life 0). */
 static int
 count_standby(struct server *s, struct event *e)
 {
 	const struct message *m = e->m;
 
 	if (m->standby.run == server_run_short_id(s->run) &&
-	    m->standby.term == newest_term(s))	/* or its time is over */
+	    m->standby.term == newest_term(s))	/* else it is of an earlier
+						   coordinator */
 		replication_count(s->replication, m->standby.life);
 	return SILENCE;
 }
@@ -834,8 +856,8 @@ send_hello(const struct server *s)
 }
 
 /*
- * The coordinator has us take over from the server that we followed: what
- * came from there is acted on first.
+ * Take over from the server that we followed, if this is the PLAN that promotes
+ * us.  Changes that came from that server are acted on first.
  */
 static int
 promote(struct server *s, const struct message *m, struct fail *f)
@@ -855,7 +877,7 @@ promote(struct server *s, const struct message *m, struct fail *f)
 	return 0;
 }
 
-/* Begin to become what it is. */
+/* Begin to copy the primary's state. */
 static int
 take_sync(struct server *s, const struct message *m, struct fail *f)
 {
@@ -889,7 +911,7 @@ take_state(struct server *s, const struct message *m, struct fail *f)
 		shard_take_chunk(server_run_shard(s->run), &chunk, f) : 0;
 }
 
-/* It would be sent all of it again, in vain. */
+/* An error that a new copy would not mend ends the program. */
 static int
 give_up(struct server *s, int status, const struct fail *f)
 {
@@ -910,7 +932,7 @@ state(struct server *s, struct event *e)
 	return give_up(s, take_state(s, e->m, e->why), e->why);
 }
 
-/* The run is over. */
+/* The primary stops, since the run is over. */
 static int
 follow_stop(struct server *s, struct event *e)
 {
@@ -935,7 +957,7 @@ refused(struct server *s, struct event *e)
 	return SILENCE;
 }
 
-/* What is a change there is one here. */
+/* Every change of the primary is one here, too. */
 static int
 follow(struct server *s, struct event *e)
 {
@@ -946,7 +968,7 @@ follow(struct server *s, struct event *e)
 
 /* ---- events ---- */
 
-/* Who may say what, and when, is asked here alone. */
+/* The only place that decides which messages of which senders are taken. */
 static int
 receive(struct server *s, struct event *e, struct fail *f)
 {
@@ -973,7 +995,7 @@ receive(struct server *s, struct event *e, struct fail *f)
 	return 0;
 }
 
-/* One message, of whoever it is. */
+/* Take one message, of any sender. */
 static void
 receive_one(struct server *s, struct event *e)
 {
@@ -987,7 +1009,7 @@ receive_one(struct server *s, struct event *e)
 	free(e->owned);
 }
 
-/* As if each had come by itself. */
+/* Take each message of a bundle as if it had come by itself. */
 static int
 bundle(struct server *s, struct event *e)
 {
@@ -1027,7 +1049,7 @@ server_receive(struct server *s, uint64_t peer, const struct message *m,
 	replication_watch(s->replication, acted < s->commit_log.last &&
 			  acted >= replication_limit(s->replication),
 			  s->lease_ms, now_ms);
-	/* When we have taken over, the time of the other one is over. */
+	/* After we took over, messages of the old primary do not count. */
 	if (followed && primary_promoted(s->primary))
 		settle(s);
 	else
@@ -1089,8 +1111,9 @@ server_saved(struct server *s, const struct server_job *job,
 }
 
 /*
- * Is it the one that is meant?  Two runs give their checkpoints the same names,
- * and a backup of one may be where that of another was.
+ * Is a checkpoint that of the run that the coordinator means?  Two runs give
+ * their checkpoints the same names, and someone may have put back a backup of
+ * the wrong one.
  */
 static int
 check_meant(const struct message *load, const struct checkpoint *from,
@@ -1113,9 +1136,9 @@ check_meant(const struct message *load, const struct checkpoint *from,
 }
 
 /*
- * What the one that we follow has loaded is not to be had here.  If that is no
- * more, as newer checkpoints have taken its place meanwhile, all of it comes
- * anew; else somebody must see to it.
+ * A standby cannot load a checkpoint that its primary has loaded.  If the
+ * checkpoint is gone, because newer ones have replaced it, copy the whole state
+ * again; any other failure needs a person.
  */
 static void
 lack(struct server *s, const struct message *load, const struct fail *why)
@@ -1148,7 +1171,8 @@ server_load(struct server *s, const struct server_job *job,
 					  load->cut.step, why) < 0))
 		r = -1;
 	if (r < 0 && s->world.stopped && s->world.stopped()) {
-		session_release(s->session);	/* it is not whole any more */
+		session_release(s->session);	/* its values are partly
+						   loaded */
 		return r;
 	}
 	if (r == 0)
@@ -1238,7 +1262,7 @@ server_replay(struct server *s, const struct message *m)
 	const struct rule *r = find_change(m->kind);
 	struct event e = { .m = m };
 
-	/* What is refused now was refused then. */
+	/* A change that is refused now was refused before, too. */
 	if (r)
 		act_on(s, r, &e);
 	settle(s);
@@ -1275,7 +1299,8 @@ server_has_run(struct server *s, uint64_t now_ms)
 void
 server_look(struct server *s, uint64_t now_ms)
 {
-	/* Those who stand by for us have no coordinator, as long as we do. */
+	/* A ping tells our standby that it is used.  While nobody uses this
+	   server, nobody uses the standby. */
 	if (session_look(s->session, SERVER_LOOK_MS, now_ms))
 		server_ping_standbys(s);
 }

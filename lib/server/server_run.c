@@ -17,14 +17,15 @@ struct server_run {
 	uint64_t model_hash;	/* of the PLAN's model frame */
 	struct plan plan;
 	size_t index;		/* which server of the plan we are */
-	uint64_t journal;	/* of the coordinator's: records that were
-				   safe when it told us what we did */
+	uint64_t journal;	/* records of the coordinator's journal that
+				   were safe when it last reported */
 	struct shard *shard;
-	struct shard_rows *rows;	/* to be pulled, of a PUSHPULL */
+	struct shard_rows *rows;	/* the rows that a PUSHPULL pulls */
 	struct dedup *dedup;
-	struct round_buffer *round_buffer;	/* of rounds */
-	bool ended;		/* a round has, and nobody was told yet */
-	int64_t staged;		/* a part that was pushed to; -1 */
+	struct round_buffer *round_buffer;
+	bool ended;		/* a round has ended; not yet reported by
+				   server_run_ended() */
+	int64_t staged;		/* part that a push was last staged for; -1 */
 	uint64_t pushes, repeats;
 };
 
@@ -54,7 +55,7 @@ server_run_free(struct server_run *r)
 	free(r);
 }
 
-/* False: the program is to end. */
+/* false: the program is to end. */
 static bool
 make_values(struct server_run *r, uint64_t step)
 {
@@ -67,7 +68,8 @@ make_values(struct server_run *r, uint64_t step)
 	return true;
 }
 
-/* What cannot be had would be noticed one by one, and late. */
+/* Refuse a plan that needs too much memory at once: otherwise some allocation
+   would fail late, after many variables were made. */
 static int
 check_memory(const struct server_run *r, struct fail *f)
 {
@@ -177,8 +179,8 @@ server_run_index(const struct server_run *r)
 	return r ? r->index : 0;
 }
 
-/* The plan of a PLAN that is the one of our run, but for what may change with
-   a term; false: it is another one. */
+/* Read the plan of a PLAN into *plan, which the caller releases.  false: it is
+   not the plan of our run, but for what may change with a term. */
 static bool
 read_known(const struct server_run *r, const struct message *m,
 	   struct plan *plan)
@@ -366,7 +368,8 @@ go_back(struct server_run *r, uint64_t step, bool initial)
 {
 	dedup_go_back(r->dedup, step, initial);
 	round_buffer_reset(r->round_buffer, step);
-	r->ended = true;	/* who waited for a round has an answer, too */
+	r->ended = true;	/* pulls that wait for a round are answered,
+				   too */
 }
 
 bool
@@ -392,7 +395,8 @@ server_run_restore(struct server_run *r, struct checkpoint *from,
 
 /* ---- pulls ---- */
 
-/* Is it of our run, our term, our plan?  If not, tell the sender which. */
+/* Is a message of our run, term and plan?  The outcome tells the sender which
+   is not. */
 static enum outcome
 check_plan(const struct server_run *r, uint64_t run, uint64_t term,
 	   uint64_t plan)
@@ -411,7 +415,8 @@ check_part(const struct server_run *r, uint64_t part, struct fail *f)
 		    (unsigned long long)part);
 }
 
-/* How the values of a pull are to travel. */
+/* How the values of a pull travel; coded is the field of the PULL or
+   PUSHPULL. */
 static struct encoding
 pulled_encoding(const struct server_run *r, uint64_t coded)
 {
@@ -419,7 +424,7 @@ pulled_encoding(const struct server_run *r, uint64_t coded)
 		(struct encoding){ NULL, 0 };
 }
 
-/* May it wait for its round?  1, or -1. */
+/* May a pull wait for its round?  1; -1: it is refused. */
 static int
 check_wait(struct server_run *r, const struct message *m, struct fail *f)
 {
@@ -517,7 +522,7 @@ server_run_staged(struct server_run *r)
 	return part;
 }
 
-/* A push of a replica: it is staged, or applied if its part does not wait. */
+/* Take a push of a replica: stage it, or apply it if its part does not wait. */
 static int
 take_replica(struct server_run *r, const struct message *m,
 	     const struct shard_push *push, enum outcome *outcome,
@@ -535,7 +540,7 @@ take_replica(struct server_run *r, const struct message *m,
 	return 0;
 }
 
-/* A push of a step that counts at once. */
+/* Take a push of a run without rounds, which is applied at once. */
 static int
 take_step(struct server_run *r, const struct message *m,
 	  const struct shard_push *push, enum outcome outcome, struct fail *f)
@@ -576,7 +581,7 @@ apply(struct server_run *r, const struct message *m,
 	return 0;
 }
 
-/* Is it of a replica, or of all of a node of several? */
+/* Is a slot that of a replica, or of a node of several replicas? */
 static bool
 is_node(uint64_t slot, uint64_t attempt)
 {
@@ -587,7 +592,7 @@ is_node(uint64_t slot, uint64_t attempt)
 			      replica % (UINT64_C(1) << level) == 0);
 }
 
-/* All that may be wrong is found before anything is applied. */
+/* Find every error before anything is applied. */
 static int
 check_push(struct server_run *r, const struct message *m, struct fail *f)
 {
@@ -640,7 +645,7 @@ server_run_push(struct server_run *r, const struct message *m,
 
 /* ---- for a standby ---- */
 
-/* Which steps were applied, and how often each part was pushed to. */
+/* Write the window of each part's steps and its version. */
 static void
 pack_windows(const struct server_run *r, struct pack *to)
 {
@@ -686,7 +691,8 @@ take_windows(struct server_run *r, const struct message *m, struct fail *f)
 	unpack_array(&u);
 	round = unpack_uint(&u);
 	round_buffer_reset(r->round_buffer, round);
-	/* Rounds leave no windows. */
+	/* Committed rounds are in no window: the high watermark is at least the
+	   open round. */
 	dedup_begin_reading(r->dedup, round, m->sync.initial);
 	dedup_read(r->dedup, DEDUP_VOIDED, &u);
 	for (size_t i = 0; i < r->plan.parts; i++) {

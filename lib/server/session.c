@@ -6,11 +6,13 @@
 #include <stdlib.h>
 
 #define MAX_PEERS	65536
-#define PROBE_MS	250	/* is the coordinator there? */
-#define MAX_UNREAD	((size_t)256 << 20)	/* bytes: a client asks for a
-						   frame at once, at most */
+#define PROBE_MS	250	/* how often the coordinator is sent a PING */
+#define MAX_UNREAD	((size_t)256 << 20)	/* bytes: four frames; a client
+						   asks for at most one at a
+						   time */
 
-/* Who a peer said it is; items of the peers map point into this. */
+/* The roles that peers have: the items of the peers map point to these, and
+   only their addresses count. */
 static char as_coordinator[1], as_client[1], as_standby[1], as_relay[1];
 
 struct session {
@@ -18,16 +20,17 @@ struct session {
 	uint64_t lease_ms;
 	struct peers peers;
 	uint64_t coordinator, heard;
-	uint64_t probed;	/* when: is it there? */
-	uint64_t term;		/* the newest heard of, of this run */
-	bool busy;		/* a run has us */
-	bool ours;		/* the coordinator is that of our run */
-	bool over;		/* it has said that the run is */
-	bool kept;		/* it has left us to another one, which may
-				   come at any time */
-	uint64_t idle_ms;	/* nobody has had a use for us for so long */
-	uint64_t looked_ms;	/* when that was looked at; 0: not yet */
-	bool needed;		/* somebody had, since then */
+	uint64_t probed;	/* when the coordinator was last sent a PING */
+	uint64_t term;		/* newest term heard of this run */
+	bool busy;		/* a run has this server */
+	bool ours;		/* the coordinator is of our run */
+	bool over;		/* it has said that the run is over */
+	bool kept;		/* it has left us to a later coordinator, which
+				   may come at any time */
+	uint64_t idle_ms;	/* how long nobody has used this server */
+	uint64_t looked_ms;	/* when session_look() was last called; 0: not
+				   yet */
+	bool needed;		/* somebody has used it since then */
 };
 
 struct session *
@@ -67,9 +70,10 @@ session_sender(const struct session *s, uint64_t peer)
 void
 session_send(struct session *s, uint64_t peer, const struct message *m)
 {
-	/* What was replayed, or is followed, was answered elsewhere. */
+	/* Peer 0: a change that was replayed, or came from the primary, was
+	   answered elsewhere. */
 	if (peer && outbox_send(s->outbox, peer, m) < 0)
-		peers_remove(&s->peers, peer);	/* nobody to tell */
+		peers_remove(&s->peers, peer);	/* the peer has left */
 }
 
 void
@@ -92,7 +96,8 @@ session_check_unread(const struct session *s, uint64_t peer, struct fail *f)
 
 /* ---- comings and goings ---- */
 
-/* Nobody tells a server who left: to whom nothing can be said has. */
+/* A server is not told when a peer leaves: it finds out when it cannot send to
+   the peer. */
 static void
 forget_leavers(struct session *s)
 {
@@ -250,8 +255,8 @@ session_need(struct session *s)
 }
 
 /*
- * Time in which nobody looked, as when the program was stopped, is no peer's
- * silence: nothing could have been heard.
+ * Time in which session_look() was not called, as when the program was stopped,
+ * does not count as silence of the peers: nothing could have been received.
  */
 bool
 session_look(struct session *s, uint64_t every_ms, uint64_t now)

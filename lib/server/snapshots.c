@@ -9,8 +9,8 @@
 #define MAX_JOBS	64
 
 struct snapshot {
-	uint64_t number;	/* WIRE_NONE: it goes when it is saved */
-	struct shard_snapshot *snapshot;	/* NULL: free */
+	uint64_t number;	/* WIRE_NONE: drop it when it is saved */
+	struct shard_snapshot *snapshot;	/* NULL: this entry is free */
 };
 
 struct snapshots {
@@ -98,7 +98,8 @@ snapshots_freeze(struct snapshots *s, struct shard *shard, uint64_t number,
 {
 	if (snapshots_find(s, number))
 		return 0;
-	if (high > step)	/* for a coordinator that has forgotten */
+	if (high > step)	/* a coordinator that was started again may ask
+				   late */
 		return fail(f, FAIL_AGAIN, "steps up to %llu are applied",
 			    (unsigned long long)high - 1);
 	for (size_t i = 0; i < MAX_SNAPSHOTS; i++)
@@ -125,7 +126,7 @@ snapshots_thaw(struct snapshots *s, uint64_t number, struct fail *f)
 
 /* ---- jobs ---- */
 
-/* Names travel, never paths. */
+/* A checkpoint's name must not lead out of the program's own directory. */
 static bool
 plain_name(const char *name)
 {
@@ -139,7 +140,7 @@ is_reset(const struct server_job *job)
 	return job->kind == JOB_LOAD && *job->name == '\0';
 }
 
-/* Does the shard go, of which all snapshots are? */
+/* Is a reset queued, which frees the shard and so all snapshots? */
 static bool
 resets(const struct snapshots *s)
 {

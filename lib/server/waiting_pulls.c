@@ -11,7 +11,7 @@ drop(struct waiting_pulls *all, struct waiting_pull *p)
 	free((void *)(uintptr_t)p->pull.frame[0].data);
 }
 
-/* Does this one wait no more when that one comes? */
+/* Does a new pull m replace the pull p? */
 static bool
 is_replaced(const struct waiting_pull *p, uint64_t peer, bool relayed,
 	    const struct message *m)
