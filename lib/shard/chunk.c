@@ -14,9 +14,9 @@ release(struct refcount *hold)
 }
 
 /*
- * Values begin on a line: the rows of a table lie on as few as they can.  They
- * are laid there by hand, for glibc does not use what aligned_alloc() gave,
- * and free() took back, for the next one of the same size.
+ * Values begin at a cache line, so that the rows of a table lie on as few lines
+ * as possible.  They are aligned by hand: glibc does not reuse a block of
+ * aligned_alloc() that was freed for the next one of the same size.
  */
 struct chunk *
 chunk_blank(size_t size, size_t slots)

@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Chunks of a table are copied when a frozen one is written: small ones. */
+/* A chunk of a table that a snapshot shares is copied when it is written, so
+   chunks of tables are small. */
 #define TABLE_CHUNK	((size_t)64 << 10)	/* bytes of values */
 #define ZERO_COPY	((size_t)64 << 10)
-#define ROWS_KEPT	((size_t)1 << 20)	/* room for their numbers */
+#define ROWS_KEPT	((size_t)1 << 20)	/* row numbers of a list that
+						   stay allocated */
 
-/* Rows of chunk i of a table; a dense piece is one chunk. */
+/* The rows of chunk i of a table.  A dense piece is one chunk, and has
+   elements. */
 static size_t
 chunk_count(const struct shard_piece *h, size_t i)
 {
@@ -42,7 +45,8 @@ make_chunk(struct shard_piece *h, size_t i, uint64_t seed)
 	published_begin(h);
 }
 
-/* Of a table it has the chunks that were made before a stop. */
+/* Allocate and initialise a piece; if stopped() returns true meanwhile, it has
+   only the chunks that were made before. */
 static void
 hold_piece(struct shard *s, struct shard_piece *h, const struct piece *piece,
 	   const struct variable *v)
@@ -177,7 +181,7 @@ reserve(float **at, size_t *room, size_t floats)
 	return *at;
 }
 
-/* What rows of a piece are to a codec. */
+/* The slice of some rows of a piece, in a gradient. */
 static struct codec_slice
 slice_of(const struct piece *piece, const struct row_list *rows)
 {
@@ -193,7 +197,7 @@ pulled(const struct piece *piece, const struct row_list *rows)
 	return slice;
 }
 
-/* Bytes of values as they travel, of these rows of its pieces. */
+/* The bytes of encoded values: of these rows of a part's pieces. */
 static size_t
 pulled_size(const struct shard_rows *rows, struct encoding e)
 {
@@ -208,7 +212,7 @@ pulled_size(const struct shard_rows *rows, struct encoding e)
 	return size;
 }
 
-/* ... and of a gradient. */
+/* The bytes of an encoded gradient for the same rows. */
 static size_t
 part_size(const struct shard_rows *rows, struct encoding e)
 {
@@ -223,8 +227,8 @@ part_size(const struct shard_rows *rows, struct encoding e)
 	return size;
 }
 
-/* What has come for all pieces of a part, as so many floats, which are good
-   until the next ones. */
+/* Decode the gradient of all pieces of a part to `floats' floats, good until
+   the next call. */
 static const void *
 decode_part(struct shard *s, size_t n, const struct shard_push *p,
 	    size_t floats)
@@ -250,7 +254,7 @@ decode_part(struct shard *s, size_t n, const struct shard_push *p,
 	return s->wide;
 }
 
-/* Will all of it be finite? */
+/* Is every number of an encoded gradient finite? */
 static bool
 is_finite(const struct shard *s, size_t n, const struct shard_push *p)
 {
@@ -271,7 +275,8 @@ is_finite(const struct shard *s, size_t n, const struct shard_push *p)
 	return finite;
 }
 
-/* One that nobody reads any more, if there is one.  Large ones are not kept. */
+/* Find a buffer that no message refers to any more, or the next one if all are
+   in use.  A large one is not kept. */
 static struct send_buffer **
 next_sent(struct shard *s, size_t floats)
 {
@@ -286,7 +291,7 @@ next_sent(struct shard *s, size_t floats)
 	return &s->sent[s->next_sent % SENT];
 }
 
-/* The values that are pulled, one behind the other, as they travel. */
+/* Encode pulled values, one piece behind the other. */
 static struct frame
 encode(struct shard *s, const struct shard_rows *rows, struct encoding e,
        const float *values)
@@ -334,8 +339,9 @@ shard_rows_free(struct shard_rows *rows)
 }
 
 /*
- * A few bytes of keys can name millions of rows.  What was taken for their
- * numbers is not kept: each list of each piece would have as much, some day.
+ * A few bytes of keys can name millions of rows.  Memory for that many row
+ * numbers is freed after use; otherwise in the end each list of each piece
+ * would keep as much.
  */
 void
 shard_rows_forget(struct shard_rows *rows)
@@ -349,7 +355,8 @@ shard_rows_forget(struct shard_rows *rows)
 		}
 }
 
-/* Keys may take next to no room, values always do: do they fit? */
+/* Do the values of the rows that the next keys name fit into a frame?  Keys may
+   be short, values never are. */
 static bool
 has_room(const struct unpack *u, const struct piece *piece, size_t floats)
 {
@@ -389,7 +396,7 @@ shard_rows_read(struct shard_rows *rows, size_t n, const struct frame *keys,
 
 /* ---- pulls ---- */
 
-/* The values of all pieces, one behind the other. */
+/* Copy the values of all pieces, one behind the other. */
 static void
 gather(struct shard *s, const struct shard_rows *rows,
        const struct shard_snapshot *snapshot, float *to)
@@ -477,7 +484,7 @@ shard_apply(struct shard *s, struct shard_snapshot *snapshot, size_t n,
 		const struct row_list *rows = &s->pushed->list[i];
 		const size_t floats = rows->count * h->piece->width;
 
-		/* Slots that do not change count no updates, either. */
+		/* A frozen variable counts no updates, either. */
 		if (o->frozen) {
 			g += floats * sizeof(float);
 			continue;
@@ -497,9 +504,10 @@ shard_apply(struct shard *s, struct shard_snapshot *snapshot, size_t n,
 }
 
 /*
- * A step changes what is there now.  Cuts that it is not in, and that were as
- * that until now, take hold of what it was; those that it is in, and that
- * have done so, get it as well.
+ * Apply a step to the shard, and first take care of its snapshots.  A snapshot
+ * that must not contain the step is frozen now, unless it is already.  A
+ * snapshot that must contain the step, but was frozen by a later one, gets the
+ * gradient as well.
  */
 static void
 push_copies(struct shard *s, size_t n, const void *gradient,
@@ -516,7 +524,8 @@ push_copies(struct shard *s, size_t n, const void *gradient,
 	s->version[n]++;
 }
 
-/* The rows of a push, whose gradient can be decoded then. */
+/* Read the rows of a push, and check that its gradient can be decoded and is
+   finite. */
 static int
 read_push(struct shard *s, size_t n, const struct shard_push *p,
 	  struct fail *f)

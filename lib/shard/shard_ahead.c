@@ -8,10 +8,11 @@ struct shard_ahead {
 	struct shard *shard;
 	size_t part;
 	uint64_t step;
-	struct piece_state *state;	/* of each of its pieces */
-	struct difference difference;	/* to be published; or none */
-	bool begun, lost;		/* what is published begins anew; and
-					   not because of the step */
+	struct piece_state *state;	/* of each piece of the part */
+	struct difference difference;	/* from the published copy; or empty */
+	bool begun, lost;		/* begun: the published copy begins
+					   anew; lost: not because the step says
+					   so */
 };
 
 static bool
@@ -23,7 +24,7 @@ has_table(const struct shard *s, const struct part *part)
 	return false;
 }
 
-/* What is there changes places with what is kept. */
+/* Swap the shard's values with those that are kept here. */
 static void
 change_places(struct shard_ahead *a)
 {
@@ -38,7 +39,8 @@ change_places(struct shard_ahead *a)
 	}
 }
 
-/* Beside what is there, which keeps its copy until this is adopted. */
+/* Publish the new values, beside the shard's published copy, which stays until
+   this is adopted. */
 static void
 publish(struct shard_ahead *a)
 {
@@ -106,7 +108,8 @@ shard_ahead_pull(struct shard_ahead *a, struct encoding encoding,
 		 uint64_t have, struct shard_news *news)
 {
 	const struct coding *c = plan_delta(a->shard->plan, a->part);
-	const struct frame none = { 0 };	/* keys: it has no table */
+	const struct frame none = { 0 };	/* no keys: the part has no
+						   table */
 	struct fail never;
 
 	*news = (struct shard_news){ 0 };

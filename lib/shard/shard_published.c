@@ -1,11 +1,13 @@
 /*
- * What is published of a part: a copy of its values that all workers have, too.
- * After each round it is led on by what a codec makes of the difference between
- * the values and it, and that is all that they pull.  What a codec has lost is
- * in the next difference.
+ * The published copy of a part: a copy of its values that all workers have.
  *
- * The copy lies behind the slots of a chunk: what holds, shares or sends those
- * has it as well.
+ * After each round the copy is led on: a codec encodes the difference between
+ * the values and the copy, the decoded difference is added to the copy, and
+ * workers pull only the encoded difference.  The error of the codec stays in
+ * the difference, and so is part of the next one (error feedback).
+ *
+ * The copy lies behind the optimizer slots of a chunk, so that every snapshot,
+ * and the state of a standby, has it as well.
  */
 #include "shard/shard_private.h"
 
@@ -40,7 +42,7 @@ copy_of(const struct shard_piece *h)
 	return chunk_slot(h->now.chunk[0], h->slots);
 }
 
-/* Its copy is what is there. */
+/* The copy of a piece begins anew: it is set to the values. */
 void
 published_begin(struct shard_piece *h)
 {
@@ -62,7 +64,7 @@ begin_part(struct shard *s, size_t n)
 	s->published[n].count = 0;
 }
 
-/* Is a part here, and are differences of it pulled? */
+/* Is a part on this server, and are its differences pulled? */
 static bool
 has_delta(const struct shard *s, size_t n)
 {
@@ -84,7 +86,7 @@ shard_forget_published(struct shard *s)
 		s->published[n].count = 0;
 }
 
-/* Is the copy what is there when this step is pulled for? */
+/* Does the copy begin anew for the pulls of this step? */
 static bool
 begins_at(const struct shard *s, const struct coding *c, uint64_t step)
 {
@@ -97,7 +99,7 @@ begins_at(const struct shard *s, const struct coding *c, uint64_t step)
 	return false;
 }
 
-/* Is it so for a step from the first one on, before the last? */
+/* Does it begin anew for some step from first to last - 1? */
 static bool
 begins_between(const struct shard *s, const struct coding *c, uint64_t first,
 	       uint64_t last)
@@ -138,14 +140,14 @@ shard_publish_at(struct shard *s, uint64_t now, uint64_t step)
 		shard_publish_anew(s);
 	if (step <= now)
 		return;
-	/* There are not many: an older one was called off. */
+	/* More cannot be open at a time: the oldest was called off. */
 	if (s->cuts == SHARD_CUTS)
 		memmove(s->cut, s->cut + 1,
 			--s->cuts * sizeof(*s->cut));
 	s->cut[s->cuts++] = step;
 }
 
-/* Does the copy go on when this step is pulled for? */
+/* Does the copy continue for the pulls of this step? */
 bool
 published_could(const struct shard *s, size_t n, uint64_t step)
 {
@@ -154,7 +156,8 @@ published_could(const struct shard *s, size_t n, uint64_t step)
 	return step >= c->from && !begins_at(s, c, step);
 }
 
-/* The difference of a piece; false: no codec can tell it. */
+/* Compute the difference of a piece.  false: it is not finite, or larger than
+   the codec can encode. */
 static bool
 subtract(const struct shard_piece *h, float most, float *to)
 {
@@ -167,7 +170,7 @@ subtract(const struct shard_piece *h, float most, float *to)
 		!(kernel_largest(to, c->size) > most);
 }
 
-/* Bytes that a difference of all pieces of a part has at most. */
+/* The most bytes of an encoded difference of a part. */
 static size_t
 most_bytes(const struct shard *s, size_t n, const struct codec *codec)
 {
@@ -213,8 +216,9 @@ add_piece(struct shard *s, struct shard_piece *h, const struct coding *c,
 }
 
 /*
- * The copy goes on towards what a round has made of the part, for those who
- * pull for a step.  What it takes to do the same elsewhere is put down.
+ * Lead the copy on towards the values that a round has made, for the pulls of
+ * this step, and write the encoded difference to *to, so that workers can do
+ * the same.
  */
 bool
 published_lead(struct shard *s, size_t n, uint64_t step,
@@ -243,7 +247,7 @@ published_lead(struct shard *s, size_t n, uint64_t step,
 	return true;
 }
 
-/* It is the newest one. */
+/* Keep a difference that leads to a new edition. */
 void
 published_keep(struct published *p, struct difference *difference)
 {
@@ -276,14 +280,15 @@ shard_publish(struct shard *s, size_t n, uint64_t step)
 		return;
 	}
 	send_buffer_free(&difference.buffer);
-	/* At such a step all begin anew when the whole round has ended. */
+	/* At such a step all parts begin anew, when the whole round has
+	   ended. */
 	if (published_could(s, n, step))
 		begin_part(s, n);
 }
 
 /* ---- pulls ---- */
 
-/* All of the copy. */
+/* The whole copy of a part. */
 static struct frame
 whole(struct shard *s, size_t n)
 {
@@ -307,7 +312,8 @@ whole(struct shard *s, size_t n)
 			       &s->values->hold };
 }
 
-/* The difference that leads to an edition; that behind the newest is last. */
+/* The difference that leads to an edition; `last' leads to the one behind the
+   newest. */
 static struct difference
 to_edition(const struct published *p, uint64_t edition,
 	   struct difference last)
@@ -315,7 +321,8 @@ to_edition(const struct published *p, uint64_t edition,
 	return edition > p->edition ? last : p->kept[edition % PUBLISHED_KEPT];
 }
 
-/* Those that lead from an edition to the newest, and one more. */
+/* The differences that lead from an edition to the newest one, or to that of
+   `last' if there is one. */
 static struct frame
 differences(struct shard *s, const struct published *p, uint64_t since,
 	    struct difference last)

@@ -2,13 +2,14 @@
 
 #include <string.h>
 
-/* Rows to ask for before the first is touched, and bytes of them. */
+/* Rows that are prefetched together before the first is read, and their
+   bytes. */
 #define AHEAD		256
 #define AHEAD_BYTES	((size_t)32 << 10)
 
 #define LINE		64	/* bytes of a cache line */
 
-/* How many of so many rows are taken together. */
+/* How many of count rows are taken together. */
 static size_t
 count_ahead(const struct shard_piece *h, size_t count)
 {
@@ -18,7 +19,8 @@ count_ahead(const struct shard_piece *h, size_t count)
 	return count < most ? count : most;
 }
 
-/* Do sorted rows lie in one chunk, at least one for each of its lines? */
+/* Do sorted rows lie in one chunk, so close that each cache line has at least
+   one of them? */
 static bool
 are_dense(const struct shard_piece *h, const uint64_t *rows, size_t count)
 {
@@ -30,9 +32,9 @@ are_dense(const struct shard_piece *h, const uint64_t *rows, size_t count)
 }
 
 /*
- * Sorted rows, so many as can be taken together.  Dense ones go by their
- * numbers, and the processor fetches them by itself; others by where they
- * lie, which is put down in at, and are asked for.
+ * Find count sorted rows of a piece.  Rows that are dense are found by their
+ * numbers, and the processor prefetches them by itself.  Of others the
+ * addresses are written to at, and each is prefetched.
  */
 static struct row_set
 find_rows(struct chunk *const *chunk, const struct shard_piece *h,
@@ -94,7 +96,8 @@ piece_state_pull(const struct piece_state *c, const struct shard_piece *h,
 		memcpy(to, c->chunk[0]->value, rows->count * sizeof(*to));
 }
 
-/* A whole dense piece; from a chunk that is frozen into a fresh one. */
+/* Push to a whole dense piece; a chunk that others refer to is left as it is,
+   and the result goes to a new one. */
 static void
 push_dense(struct piece_state *to, const struct shard_piece *h,
 	   const struct apply *a, const void *gradient)
@@ -113,7 +116,7 @@ push_dense(struct piece_state *to, const struct shard_piece *h,
 	refcount_drop(&from->hold);
 }
 
-/* The chunks of some rows can be written from now on. */
+/* Make the chunks of some rows writable. */
 static void
 make_writable(struct chunk **chunk, const struct shard_piece *h,
 	      const uint64_t *rows, size_t count)
@@ -126,7 +129,7 @@ make_writable(struct chunk **chunk, const struct shard_piece *h,
 	chunk_writable(&chunk[last]);
 }
 
-/* Rows of chunks that are all of one size. */
+/* Push to rows of chunks that all have the same size. */
 static void
 push_equal(struct piece_state *to, const struct shard_piece *h,
 	   const struct apply *a, const uint64_t *rows, size_t count,
@@ -152,7 +155,7 @@ push_equal(struct piece_state *to, const struct shard_piece *h,
 	}
 }
 
-/* The last chunk may be a smaller one. */
+/* Push to rows; the last chunk may be smaller than the others. */
 static void
 push_rows(struct piece_state *to, const struct shard_piece *h,
 	  const struct apply *a, const uint64_t *rows, size_t count,
@@ -161,7 +164,7 @@ push_rows(struct piece_state *to, const struct shard_piece *h,
 	size_t n = count;
 
 	if (count == 0)
-		return;		/* and perhaps there are no arrays */
+		return;		/* rows and gradient may be NULL */
 	while (n > 0 && rows[n - 1] >> h->shift == h->chunks - 1)
 		n--;
 	push_equal(to, h, a, rows, n, gradient);
@@ -169,7 +172,8 @@ push_rows(struct piece_state *to, const struct shard_piece *h,
 		   gradient + n * h->piece->width * sizeof(float));
 }
 
-/* Rows that are not admitted yet lose their gradient. */
+/* Push to a hashed table; rows that are not admitted yet lose their
+   gradient. */
 static void
 push_hashed(struct piece_state *c, const struct shard_piece *h,
 	    const struct apply *a, const uint64_t *keys, size_t count,

@@ -96,8 +96,9 @@ shard_snapshot_free(struct shard_snapshot *snapshot)
 /* ---- for a checkpoint ---- */
 
 /*
- * A checkpoint holds rows.  Dense pieces of one shard are cut anywhere, so
- * they are put together again: neighbours make one array.
+ * Does a piece continue the one before it, so that both are one array?  A
+ * checkpoint holds whole rows, but a dense variable is cut into pieces
+ * anywhere.
  */
 static bool
 continues(const struct shard_piece *last, const struct shard_piece *h)
@@ -107,7 +108,8 @@ continues(const struct shard_piece *last, const struct shard_piece *h)
 		last->piece->first + last->piece->count == h->piece->first;
 }
 
-/* The values (slot 0) or a slot of holdings i to end - 1, as one array. */
+/* Describe the values (slot 0) or a slot of the pieces i to end - 1 as one
+   array. */
 static void
 add_array(struct shard_snapshot *snapshot, size_t i, size_t end, size_t slot)
 {
@@ -141,7 +143,7 @@ add_array(struct shard_snapshot *snapshot, size_t i, size_t end, size_t slot)
 	a->rows.count = floats / width;
 }
 
-/* The rows of a hashed table. */
+/* Describe the rows of a hashed table. */
 static void
 add_tables(struct shard_snapshot *snapshot, size_t i)
 {
@@ -214,9 +216,9 @@ has_slot(const struct checkpoint *from, const char *variable,
 }
 
 /*
- * Rows that cover a chunk are read whole, what is wanted of them is kept: a
- * dense piece may begin and end inside a row.  Slots that the checkpoint does
- * not have (values that were imported) keep their first value.
+ * Load a chunk.  The rows that cover it are read whole, and the chunk's share
+ * is kept: a dense piece may begin and end inside a row.  Slots that the
+ * checkpoint does not have (its values were imported) keep their first value.
  */
 static int
 restore_chunk(struct shard_piece *h, size_t i, struct checkpoint *from,
@@ -278,8 +280,9 @@ restore_table(struct shard_piece *h, struct checkpoint *from,
 }
 
 /*
- * Is what the checkpoint's optimizer left of a variable, its slots and counts,
- * this one's?  A model that is none any more had the same optimizers.
+ * Can this optimizer use what that of the checkpoint left of a variable: its
+ * slots and counts?  A checkpoint whose model cannot be read is taken to have
+ * the same optimizers.
  */
 static bool
 goes_on(const struct model *old, const struct variable *v)
@@ -307,7 +310,7 @@ restore_piece(struct shard_piece *h, struct checkpoint *from,
 	return r;
 }
 
-/* What is counted goes on, too, or begins at this step. */
+/* The counts of a piece continue, or begin at the checkpoint's step. */
 static void
 restore_counts(struct shard_piece *h, const struct checkpoint *from, bool slots)
 {
@@ -347,7 +350,7 @@ shard_restore(struct shard *s, struct checkpoint *from,
 
 /* ---- for a standby ---- */
 
-/* Of a hashed table the rows make blocks, of which there is always one. */
+/* The blocks of a hashed table's rows; there is always one. */
 static size_t
 row_blocks(const struct table *t)
 {
@@ -356,7 +359,8 @@ row_blocks(const struct table *t)
 	return blocks > 0 ? blocks : 1;
 }
 
-/* ... and the rows that wait make others. */
+/* All blocks of a hashed table: also those of the rows that wait to be
+   admitted. */
 static size_t
 table_blocks(const struct table *t)
 {
@@ -434,7 +438,7 @@ shard_snapshot_chunk(struct shard_snapshot *snapshot, size_t i)
 	};
 }
 
-/* The table is empty when the first block comes. */
+/* Take a block of a hashed table, which is empty before the first block. */
 static int
 take_block(struct shard_piece *h, const struct shard_chunk *from,
 	   struct fail *f)

@@ -68,7 +68,7 @@ bundle_add(struct pack *p, const struct message *m)
 	pack_release(&header);
 }
 
-/* So many bytes of what is left; NULL: there are fewer. */
+/* Take the next size bytes of a bundle; NULL: there are fewer. */
 static const void *
 take(struct bundle *b, size_t size)
 {
@@ -81,7 +81,7 @@ take(struct bundle *b, size_t size)
 	return at;
 }
 
-/* The frames of a message whose header has been read. */
+/* Take the frames of a message whose header has been read. */
 static bool
 take_frames(struct bundle *b, struct message *m, const unsigned char *prefix)
 {

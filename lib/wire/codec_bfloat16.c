@@ -1,6 +1,6 @@
 /*
- * codec_bfloat16 - the high halves of floats: their range, and 8 bits of what
- * they are, in half the bytes; see kernel_to_bfloat16().
+ * codec_bfloat16 - the upper halves of floats: their whole range, and 8
+ * significant bits, in half the bytes; see kernel_to_bfloat16().
  */
 #include "wire/codec.h"
 
@@ -38,7 +38,8 @@ is_finite(const void *from, struct codec_slice s)
 
 const struct codec codec_bfloat16 = {
 	.name = "bfloat16",
-	/* The next float is half way to 2^128, and a tie goes there. */
+	/* The next float lies half way to 2^128, and a tie would be rounded to
+	   that. */
 	.most = 0x1.fefffep127f,
 	.block = 1,
 	.size = size,

@@ -36,7 +36,7 @@ codec_whole(const float *from, struct codec_slice s, size_t block,
 	return from + r.at - r.inside;
 }
 
-/* ---- of blocks of zeros a bit ---- */
+/* ---- the format in which a block of zeros is a bit ---- */
 
 static size_t
 bitmap_size(size_t runs)
@@ -122,7 +122,8 @@ codec_sparse_encode(const struct codec_sparse *c, void *to, const float *from,
 		*at = 0;
 }
 
-/* Add each run that has bytes; unless add, to zeros. */
+/* Add the numbers of each run that has bytes; without `add' the floats are set
+   to zeros first. */
 static void
 walk(const struct codec_sparse *c, float *to, const void *from,
      struct codec_slice s, bool add)

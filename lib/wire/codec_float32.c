@@ -1,5 +1,5 @@
 /*
- * codec_float32 - as they lie in memory, little-endian.
+ * codec_float32 - floats as they lie in memory, little-endian.
  */
 #include "wire/codec.h"
 

@@ -1,16 +1,5 @@
 /*
- * codec_int8 - eight bits a number, and a scale for each block of them.
- *
- * The scale is a bfloat16, the next one up from a 127th of the largest number
- * of the block.  A gradient's numbers are rounded to either neighbour at
- * random, so that they come to what they are on average; the draw depends on
- * where a number stands, and on nothing that is another for another attempt
- * at the step.  Values, which nobody adds up, are rounded to the nearest.
- *
- * A variable that is not a table is cut into blocks from its first element on,
- * whatever the pieces are: a block on the boundary of two has one scale, which
- * both have.  In a table a row of at most 128 numbers is a block, a longer one
- * is cut.  Of all blocks of a slice the scales come first; it is made even.
+ * codec_int8 - eight bits a number, and a scale for each block of numbers.
  */
 #include "wire/codec_blocks.h"
 
@@ -21,11 +10,12 @@
 #include <string.h>
 
 #define BLOCK		((size_t)64)
-#define LEAST_ROW	8	/* narrower ones gain nothing */
-#define MOST_ROW	128	/* of one block */
+#define LEAST_ROW	8	/* narrower rows gain nothing */
+#define MOST_ROW	128	/* such a row is one block */
 #define SCALE		sizeof(uint16_t)
 
-/* What becomes of those that it is not for. */
+/* float32 for what must be exact and for pulled values of dense variables;
+   bfloat16 for narrow rows. */
 static const struct codec *
 as(struct codec_slice s)
 {
@@ -34,7 +24,8 @@ as(struct codec_slice s)
 	return s.table && s.width < LEAST_ROW ? &codec_bfloat16 : &codec_int8;
 }
 
-/* Blocks of a row, or of a piece, which begins inside of one. */
+/* The blocks of a row of a table, or of a piece, which may begin inside a
+   block. */
 static size_t
 count_blocks(struct codec_slice s)
 {
@@ -57,7 +48,8 @@ size(struct codec_slice s)
 	return bytes + bytes % SCALE;
 }
 
-/* Block k of a row of a table, or of a piece: numbers that have one scale. */
+/* Block k of a row of a table, or of a piece: the numbers that share a
+   scale. */
 static struct codec_run
 run_of(struct codec_slice s, size_t row, size_t k)
 {
@@ -71,7 +63,7 @@ run_of(struct codec_slice s, size_t row, size_t k)
 	};
 }
 
-/* The largest number of a whole block. */
+/* The largest absolute value of a whole block. */
 static float
 largest(const float *from, struct codec_slice s, struct codec_run r)
 {
@@ -82,7 +74,7 @@ largest(const float *from, struct codec_slice s, struct codec_run r)
 	return kernel_largest(whole, count);
 }
 
-/* What the draws of a block depend on: its step and variable, and its place. */
+/* The key of a block's random draws: its step, its variable and its place. */
 static uint64_t
 key_of(struct codec_slice s, size_t row, size_t k, struct codec_run r)
 {
@@ -99,7 +91,8 @@ encode_block(char *scales, int8_t *to, const float *from,
 	const float scale = kernel_int8_scale(largest(from, s, r));
 	uint16_t half;
 
-	kernel_to_bfloat16(&half, &scale, 1);	/* it is one */
+	kernel_to_bfloat16(&half, &scale, 1);	/* exact: the scale is a
+						   bfloat16 */
 	memcpy(scales + number * SCALE, &half, SCALE);
 	if (s.pulled)
 		kernel_to_int8(to + r.at, from + r.at, r.count, scale);

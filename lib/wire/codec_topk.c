@@ -16,7 +16,7 @@
 #define PLACE_BITS	10
 #define PLACES		((uint32_t)BLOCK - 1)	/* the bits of a place */
 #define NUMBER		sizeof(uint16_t)
-#define MOST_SHARE	0.5	/* of a larger one bfloat16 is smaller */
+#define MOST_SHARE	0.5	/* of a larger share bfloat16 is smaller */
 
 static uint64_t
 keep(double share)
@@ -26,8 +26,8 @@ keep(double share)
 	return count >= 1 && share <= MOST_SHARE ? (uint64_t)count : 0;
 }
 
-/* A run is the count of its numbers, the numbers, and their places in the
-   block, which rise. */
+/* The bytes of an encoded run: the count of its numbers, the numbers
+   (bfloat16), and their places in the block, in ascending order. */
 static size_t
 bytes_of(size_t count)
 {
@@ -76,7 +76,7 @@ select(const float *block, size_t count, uint64_t most, uint16_t *place)
 {
 	const uint32_t least = kernel_rank(block, count, most);
 	size_t n = 0;
-	/* Of the numbers that are just as large the first ones are sent. */
+	/* Of equally large numbers the first ones are sent. */
 	size_t room = most - kernel_count_reaching(block, count, least + 1);
 
 	for (size_t i = 0; i < count; i++) {

@@ -34,7 +34,8 @@ codings_free(struct codings *c)
 
 /* ---- what a variable is to a codec ---- */
 
-/* What is less than a block of the network's, or must not be blurred. */
+/* A variable of fewer bytes (less than a network's block) always travels as
+   floats, as do those that a lossy codec would harm. */
 #define EXACT_BYTES	4096
 
 static bool
@@ -56,7 +57,7 @@ coding_slice(const struct variable *v, size_t rows)
 	};
 }
 
-/* The one that is used for it. */
+/* The codec that a variable gets when a rule asks for this one. */
 static const struct codec *
 codec_of(const struct codec *codec, bool delta, enum way way,
 	 const struct variable *v)
@@ -65,14 +66,15 @@ codec_of(const struct codec *codec, bool delta, enum way way,
 
 	s.pulled = way == WAY_PULL;
 	s.difference = delta;
-	/* Differences are of what rounds make of all elements. */
+	/* Differences exist only for variables of which every round makes all
+	   elements. */
 	return delta && (v->table || v->async || v->unused) ?
 		&codec_float32 : codec_for(codec, s);
 }
 
 /* ---- rules ---- */
 
-/* Bytes of a list of all codecs' names. */
+/* Room for a list of all codecs' names. */
 #define NAMES	128
 
 static const char *
@@ -124,7 +126,7 @@ parse_codec(struct coding_rule *r, char *text, struct fail *f)
 
 #define DELTA	"delta:"
 
-/* "[delta:]CODEC[:P][,from=STEP]", which is cut up. */
+/* Read "[delta:]CODEC[:P][,from=STEP]"; the text is modified. */
 static int
 parse(struct coding_rule *r, char *text, struct fail *f)
 {
@@ -205,7 +207,7 @@ find_rule(const struct coding_rule *head, const char *name)
 	return r ? r : head;
 }
 
-/* Why does nothing that it names travel by its codec? */
+/* Say why a rule's codec cannot code the variable. */
 static int
 refuse(const struct coding_rule *r, const struct variable *v, struct fail *f)
 {
@@ -226,7 +228,8 @@ refuse(const struct coding_rule *r, const struct variable *v, struct fail *f)
 		    r->codec->name);
 }
 
-/* A rule for both ways may be for one. */
+/* Does a rule code a variable?  A rule for both directions need code it in one
+   only. */
 static bool
 is_fit(const struct coding_rule *r, enum way way, const struct variable *v)
 {
@@ -405,7 +408,7 @@ codings_write(struct pack *out, const struct codings *c)
 		}
 }
 
-/* true: keep is one that the codec can have. */
+/* Can the codec have this keep? */
 static bool
 is_kept(const struct coding *one)
 {
@@ -419,7 +422,7 @@ bool
 codings_read(struct unpack *u, struct codings *c, const struct variable *v)
 {
 	const uint32_t count = unpack_array(u);
-	uint64_t least = 0;	/* variable and way, of the next one */
+	uint64_t least = 0;	/* least variable and way of the next entry */
 
 	u->bad = u->bad || count > WAYS * c->variables;
 	for (uint32_t i = 0; i < count && !u->bad; i++) {
