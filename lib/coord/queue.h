@@ -1,19 +1,21 @@
 /*
  * queue - which step is next, who runs it, and what has ended.
  *
- * The semantics of TensorFlow's ClusterCoordinator, then stricter.  Requests
- * are taken in the order they came.  A train request is so many steps; any
- * worker may run any of them.  All others are barriers: they come to the
- * front when all that was asked before has ended, and what was asked behind
- * them waits for queue_pass(); but for those in the background, which begin
- * when the steps in front of them have numbers.
+ * The semantics are those of TensorFlow's ClusterCoordinator, and stricter.
+ * Requests are taken in the order in which they came.
  *
- * A step's number is given out when it is leased, in order, without gaps, and
- * never again.  A step that comes back (its worker died) is leased again,
- * before new ones, lowest number first.
+ *  - A train request is a number of steps; any worker may run any of them.
+ *  - Any other request is a barrier: it begins when all requests in front of
+ *    it have ended, and requests behind it wait for queue_pass().
+ *  - A request in the background (an evaluation) begins when all steps in
+ *    front of it have numbers, and nothing waits for it once it has begun.
  *
- * With samplers the numbers up to some distance are given out by streams, so
- * that a worker keeps to its own.
+ * A step gets its number when it is leased: in order, without gaps, and only
+ * once.  A step that comes back (its worker died) is leased again before new
+ * ones, lowest number first.
+ *
+ * With samplers some steps get their numbers before they are leased, and a
+ * worker is leased those of its own stream.
  */
 #ifndef PS_QUEUE_H
 #define PS_QUEUE_H
@@ -22,7 +24,8 @@
 #include "coord/request.h"
 #include "coord/samplers.h"
 
-#define QUEUE_DEATHS	5	/* of workers: what they were at is given up */
+#define QUEUE_DEATHS	5	/* deaths of workers under one step, or another
+				   piece of work: then it is given up */
 
 struct queue;
 
@@ -30,70 +33,76 @@ struct queue *queue_new(uint64_t first_step);
 void queue_free(struct queue *);
 
 /*
- * Bounded staleness: a step is leased when all steps more than so many below it
- * have ended, as number queue_watermark() + ahead is when all below the low
- * watermark have.
+ * Sets the bound of staleness: step n is leased only when all steps below
+ * n - ahead have ended.  Without a call the window (WINDOW - 1) is the bound,
+ * and a larger one is cut to it.
  */
 void queue_bound(struct queue *, uint64_t ahead);
-/* Every step has places in the samplers, which are borrowed. */
+/* Sets the samplers, borrowed: each step then has places in them. */
 void queue_follow(struct queue *, struct samplers *);
 
-/* Who has the step at the low watermark, if that alone keeps steps from being
-   leased; else NULL. */
+/* Returns the worker that has the step at the low watermark, if that step alone
+   keeps others from being leased (by the bound of staleness); else NULL. */
 void *queue_held_up(const struct queue *);
 
-/* Takes what the request holds and empties it. */
+/* Puts a request at the end; takes what the request holds and empties it. */
 void queue_put(struct queue *, struct request *);
 /*
- * Some steps of a train request, or another request once: what it holds is
- * borrowed until that has ended, which queue_ended() then says: 0 steps of one
- * that is none of steps, or how many, and how many of them were not done; of
- * another request that was given up 1.
+ * Puts a part of a request at the end: this many steps of a train request, one
+ * epoch of an epoch request, or another request whole (steps is ignored).  What
+ * the request holds is borrowed until queue_ended() has returned the part.
  */
 void queue_put_part(struct queue *, const struct request *, uint64_t steps);
+/* A part that has ended. */
 struct part_ended {
-	size_t owner;
+	size_t owner;		/* of the request */
+	/* number: the request's; steps: of a train request, else 0; undone:
+	   steps that were not done, 1 of a request without steps that was given
+	   up */
 	uint64_t number, steps, undone;
 };
+/* Takes one part that has ended, in no order; false: there is none. */
 bool queue_ended(struct queue *, struct part_ended *);
 size_t queue_requests(const struct queue *);	/* that have not ended */
 size_t queue_bytes(const struct queue *);	/* of their arguments */
-/* Steps without a number, and of all others one, however far behind. */
+/* Counts all steps that have no number yet, and each other request that has not
+   begun as one. */
 uint64_t queue_unnumbered(const struct queue *);
 
 /*
- * Lease up to most steps to a worker, of one request, numbers in sequence,
- * none at or over limit.  Returns how many; 0: nothing to do now.
+ * Leases up to most steps to a worker: steps of one request, whose numbers are
+ * in sequence and below limit.  Returns how many; 0: nothing can be leased now.
  */
 struct lease_terms {
 	uint64_t first, count, attempt;	/* attempt: 1 for the first */
-	uint64_t batch;			/* 0: the usual */
-	float learning_rate;
+	uint64_t batch;			/* examples; 0: the usual number */
+	float learning_rate;		/* as in struct request */
 	uint64_t pass;			/* barriers and cancellations so far */
-	struct call *call;		/* the queue's, till they have ended */
-	bool more;			/* steps like these come behind them,
+	struct call *call;		/* the queue's, until the steps have
+					   ended */
+	bool more;			/* steps with the same terms follow,
 					   with no barrier between */
-	struct places places;		/* of the first, in the samplers */
+	struct places places;		/* of the first step */
 };
 size_t queue_lease(struct queue *, void *worker, size_t most, uint64_t limit,
 		   struct lease_terms *);
 
 /*
- * The same with samplers, steps whose records are in sequence: of a stream, if
- * there are any, else of the one that is furthest behind.
+ * The same with samplers: leases steps whose records are in sequence.  Steps of
+ * the chosen stream come first; if none waits, the lowest step that waits.
  */
 struct lease_choice {
-	uint64_t stream;	/* WIRE_NONE: any */
-	uint64_t streams;	/* of an epoch that begins */
-	uint64_t ahead;		/* of the low watermark, at most, numbers are
-				   looked at */
+	uint64_t stream;	/* the worker's; WIRE_NONE: any */
+	uint64_t streams;	/* number of streams of an epoch that begins */
+	uint64_t ahead;		/* only this many numbers from the first open
+				   step on are looked at */
 };
 size_t queue_lease_stream(struct queue *, void *worker, size_t most,
 			  uint64_t limit, const struct lease_choice *,
 			  struct lease_terms *);
 
 /*
- * A step as it stands; one that waits has a number, but was never leased.
+ * A step and its state; WAITING: it has a number, but was never leased.
  *
  *	NONE --number_steps()--> WAITING --take()--> LEASED
  *	NONE --queue_lease()--> LEASED
@@ -108,66 +117,70 @@ size_t queue_lease_stream(struct queue *, void *worker, size_t most,
 struct step {
 	enum step_state { STEP_NONE, STEP_WAITING, STEP_LEASED, STEP_RETURNED,
 			  STEP_ENDED, STEP_QUARANTINED } state;
-	uint64_t attempts;
-	void *worker;
-	struct order *order;
+	uint64_t attempts;		/* leases so far */
+	void *worker;			/* the last one it was leased to */
+	struct order *order;		/* the request it is of */
 	uint64_t stream;		/* in the samplers */
 	uint64_t deaths;		/* of workers under it */
 	const void *first_dead;		/* the worker that died first */
-	bool killer;			/* others did, too */
+	bool killer;			/* two different workers have died */
 };
 
-/* What a step that has not ended was asked to be, alone. */
+/* Fills in the lease terms of this one step, which has not ended. */
 void queue_asked(const struct queue *, uint64_t number, struct lease_terms *);
 
-/* NULL if it has ended or never began. */
+/* Returns a step; NULL: it has ended, or has no number yet. */
 const struct step *queue_step(const struct queue *, uint64_t number);
 
-/* What it reads, with samplers; else none. */
+/* Returns a step's places in the samplers; without samplers, none. */
 struct places queue_places(const struct queue *, uint64_t number);
 
-/* The request that a step which has not ended belongs to, and its id (as JSON,
-   or NULL). */
+/* Returns the request of a step, and the id of that request (as JSON; NULL: it
+   has none); NULL if the step has ended. */
 const struct request *queue_request(const struct queue *, uint64_t number);
 const char *queue_id(const struct queue *, uint64_t number);
 
-/* It is done, or given up. */
+/* Ends a step: it is done, or given up. */
 void queue_end(struct queue *, uint64_t number);
 
-/* All that a worker had comes back; how many steps.  NULL: all workers. */
+/* Takes back all steps that a worker (NULL: any worker) has, to be leased
+   again.  Returns how many. */
 size_t queue_return(struct queue *, const void *worker);
 
-/* Nobody has begun the steps that are leased for the first time: they wait, as
-   if they had not been. */
+/* Takes back the steps that are leased for the first time, when no worker has
+   begun them: they wait as if they had never been leased. */
 void queue_unlease(struct queue *);
 
 /*
- * What somebody may have pushed, so that it is to be done before the rest is
- * given up: the steps that came back, and with this call those that are leased
- * once more, and all, leased or not, that lie below a step that was pushed in
- * an earlier term.  How many can be leased?
+ * Before the other steps are given up, those must be finished of which a server
+ * may have a part: steps that came back, steps that are leased for the second
+ * time or a later one, and all steps below high, the first one that no server
+ * was pushed before this term.  queue_return_again() takes them all back;
+ * queue_returned() counts the steps that wait to be leased again.
  */
 void queue_return_again(struct queue *, uint64_t high);
 size_t queue_returned(const struct queue *);
 
-/* It is leased no more and waits for queue_end(). */
+/* Quarantines a step: it is not leased any more and waits for queue_end(). */
 void queue_quarantine(struct queue *, uint64_t number);
 
 /*
- * The worker died while it ran this step, which is leased alone from now on.
- * true: it has died under too many, and is quarantined: it is leased no more
- * and waits for queue_end().
+ * Notes that a worker died while it ran this step.  From now on the step is
+ * leased alone, so that a death tells which step it was.  true: there were
+ * QUEUE_DEATHS deaths under it, of at least two workers, and it has been
+ * quarantined.
  */
 bool queue_blame(struct queue *, uint64_t number, const void *worker);
 
-/* Does a step that has not ended speak of a worker who is gone? */
+/* Does a step that has not ended still point at this worker? */
 bool queue_references(const struct queue *, const void *worker);
 
 /*
- * Give up every train request in front of the first barrier.  For each one that
- * had steps left, tell is called with how many had not ended (it may be NULL).
- * Its steps are ended; which ones were under way: queue_watermark() before and
- * queue_next() after.  An epoch that has begun is given up, too.
+ * Gives up every train request in front of the first barrier, and an epoch that
+ * has begun.  For each, tell (or NULL) is called with the number of its steps
+ * that had not ended.  All steps with a number are ended: those that had not
+ * lie between queue_watermark() before the call and queue_next() after it.
+ * Returns the number of requests.
  */
 size_t queue_cancel(struct queue *,
 		    void (*tell)(void *to, const struct request *,
@@ -175,53 +188,65 @@ size_t queue_cancel(struct queue *,
 		    void *to);
 
 /*
- * The same of one owner's, wherever they are.  What others have under way
- * ends, too: those steps get other numbers.
+ * Gives up all train requests and begun epochs of one owner, wherever they are
+ * in the queue.  Steps of others that are under way are ended too: they will
+ * be done under new numbers.
  */
 void queue_cancel_of(struct queue *, size_t owner);
 
 /*
- * For a queue that is built again from a journal: give the next number to
- * the step whose turn it is, as one that came back (false: there is none);
- * say that it was never leased; end so many requests at the front, and all
- * steps that have a number.
+ * For a queue that is built again from a journal.  queue_replay_next() gives
+ * the next number to the step whose turn it is, as one that came back (false:
+ * there is no such step); queue_replay_unleased() notes that such a step was
+ * never leased; queue_replay_end() ends this many requests at the front, and
+ * all steps that have a number.
  */
 bool queue_replay_next(struct queue *, struct lease_terms *);
 void queue_replay_unleased(struct queue *, uint64_t number);
 void queue_replay_end(struct queue *, size_t requests);
 
 /*
- * What is left to do when all steps that have a number have ended: requests,
- * a line each.  false: no lines say that.
+ * Appends what is left to do when all steps that have a number have ended:
+ * requests, a line each.  false: that cannot be written as requests (a bad
+ * request waits, or an epoch whose last steps are under way).
  */
 bool queue_write(const struct queue *, struct text *);
 
 /*
- * The same of parts: each with so many steps, or 0 of a request that is not of
- * steps.  false: no parts say that.
+ * The same of parts: tell is called for each, with the steps left of a train
+ * request, or 0 of any other request.  false: that cannot be written as parts
+ * (an epoch's last steps are under way).
  */
 bool queue_write_parts(const struct queue *,
 		       void (*tell)(void *to, const struct request *,
 				    uint64_t steps), void *to);
 
-/* The barrier at the front, or NULL; and go on behind it.  An epoch and a
-   checkpoint pass by what is in the background and has begun. */
+/*
+ * queue_barrier() returns the barrier whose turn has come, or NULL;
+ * queue_pass() ends it, so that the requests behind it can begin.  An epoch and
+ * a checkpoint do not wait for requests in the background that have begun.
+ */
 const struct request *queue_barrier(const struct queue *);
 void queue_pass(struct queue *);
 
 /*
- * The barrier is an epoch, which now has steps to be leased: it stays at the
- * front.  Has it begun, and how many steps have not ended?
+ * queue_begin() begins the epoch that is the barrier: it stays at the front,
+ * and this many steps of it can be leased.  queue_begun(): has the barrier
+ * begun?  *left: how many of its steps have not ended.
  */
 void queue_begin(struct queue *, uint64_t steps);
 bool queue_begun(const struct queue *, uint64_t *left);
 
 /*
- * Requests in the background (struct request): the i-th of them, or NULL; and
- * the one whose turn it is, as all steps in front of it have numbers.  None
- * behind it gets one before it has begun, or when it has not any more, unless
- * they are passed by: in a journal, and until the queue has come as far as the
- * coordinator before us had.  It ends whenever it does.
+ * Requests in the background.  queue_background() returns the i-th of them, or
+ * NULL; queue_background_due() the one that can begin, as all steps in front of
+ * it have numbers, or NULL.  queue_background_begin() sets whether it has
+ * begun; queue_background_end() ends it, at any time.
+ *
+ * No step behind such a request gets a number before the request has begun
+ * (and none when it has not begun any more).  queue_pass_background(true) lifts
+ * that: while a journal is read, and until the queue has come as far as that of
+ * the coordinator before.
  */
 void queue_pass_background(struct queue *, bool passes);
 const struct request *queue_background(const struct queue *, size_t i);
@@ -234,8 +259,9 @@ uint64_t queue_next(const struct queue *);	/* the next new number */
 size_t queue_running(const struct queue *);	/* leased now */
 bool queue_idle(const struct queue *);		/* nothing asked is left */
 
-/* Steps asked for and not ended, up to the first barrier, or what is in the
-   background and has not begun; or UINT64_MAX, if there are more. */
+/* Counts the steps that have not ended, up to the first barrier that has not
+   begun or the first request in the background that has not; UINT64_MAX: there
+   are that many or more. */
 uint64_t queue_waiting(const struct queue *);
 
 /* For tests, between two calls: NULL, or the words of what does not hold. */

@@ -16,7 +16,7 @@ enum request_op {
 	REQUEST_NONE,		/* a blank line, or a comment */
 	REQUEST_TRAIN, REQUEST_EPOCH, REQUEST_EVAL, REQUEST_JOIN,
 	REQUEST_SAVE, REQUEST_STATUS, REQUEST_CANCEL, REQUEST_STOP,
-	REQUEST_BAD		/* none of these: its turn is an error */
+	REQUEST_BAD		/* a bad line: an error when its turn comes */
 };
 
 struct request {
@@ -25,33 +25,33 @@ struct request {
 	uint64_t steps;		/* TRAIN */
 	uint64_t epochs;	/* EPOCH */
 	uint64_t batch;		/* examples of a step; 0: the usual */
-	float learning_rate;	/* above 0: the learning rate of all that is
-				   not frozen; below 0: what each schedule
-				   gives, times -rate; 0: what that gives */
+	float learning_rate;	/* above 0: the rate of all optimizers that are
+				   not frozen; below 0: each schedule's rate,
+				   times -learning_rate; 0: each schedule's */
 	struct call *call;	/* TRAIN, EPOCH: held; or NULL */
 	char *data;		/* EPOCH: the data set that it is counted by;
 				   or NULL */
-	char **file;		/* EVAL: files of them */
+	char **file;		/* EVAL: the names of its files */
 	size_t files;
 	bool background;	/* EVAL: nothing waits for it */
 	char *target;		/* CANCEL: an id, as JSON */
-	uint64_t priority;	/* of all whose turn it is */
+	uint64_t priority;	/* the highest has its turn first */
 	char *why;		/* BAD: what is wrong with it */
-	size_t owner;		/* whose it is: see submitters.h */
-	uint64_t number;	/* of the owner's, from 1 */
+	size_t owner;		/* its submitter: see submitters.h */
+	uint64_t number;	/* among the requests of its owner, from 1 */
 };
 
-/* A line of so many bytes, with a NUL behind them.  Free with
-   request_release(), also after a failure (FAIL_DATA). */
+/* Reads a line of size bytes, with a NUL behind them.  -1 (FAIL_DATA): it is
+   not a request.  Free with request_release(), also after a failure. */
 int request_read(struct request *, const char *line, size_t size,
 		 struct fail *);
 void request_release(struct request *);
 
 const char *request_name(enum request_op);
-/* Are these one id?  One that is a word may be the digits of a number. */
+/* Are these two ids (as JSON) the same?  Quotes do not count: "7" is 7. */
 bool request_is_id(const char *, const char *);
 
-/* The line of a request, all but one that is BAD, without its newline. */
+/* Writes a request, which must not be BAD, as a line without its newline. */
 void request_write(struct text *, const struct request *);
 
 #endif
