@@ -1,9 +1,9 @@
 /*
  * rerun_set - the steps that one server lacks, and who runs them again for it.
  *
- * A server that went back to a cut lacks what was done since.  These steps
- * have ended, and stay so; each is run once more, and pushed to that server
- * alone.  Its own low watermark moves with them.
+ * A server that went back to a checkpoint lacks the steps that were done since.
+ * These steps have ended, and stay ended; each is run once more and pushed to
+ * that server alone, whose own low watermark rises with them.
  */
 #ifndef PS_RERUN_SET_H
 #define PS_RERUN_SET_H
@@ -11,7 +11,7 @@
 #include "base/ranges.h"
 
 struct rerun_set {		/* { 0 }: nothing is lacking */
-	struct ranges todo;
+	struct ranges todo;		/* steps that wait to be leased */
 	struct rerun_set_out {
 		uint64_t step;
 		const void *worker;
@@ -22,16 +22,19 @@ struct rerun_set {		/* { 0 }: nothing is lacking */
 void rerun_set_release(struct rerun_set *);
 bool rerun_set_idle(const struct rerun_set *);
 
-/* All steps below this one have ended on the server, or need not. */
-uint64_t rerun_set_watermark(const struct rerun_set *);	/* UINT64_MAX: idle */
+/* Returns the lowest step that the server lacks; UINT64_MAX: it lacks none. */
+uint64_t rerun_set_watermark(const struct rerun_set *);
 
-/* Lease up to most steps in sequence, below limit; how many. */
+/* Leases up to most steps in sequence, all below limit, to a worker; *first is
+   the first of them.  Returns how many, 0: none. */
 size_t rerun_set_lease(struct rerun_set *, const void *worker, size_t most,
 		       uint64_t limit, uint64_t *first);
 
+/* The server has this step, which was leased. */
 void rerun_set_end(struct rerun_set *, uint64_t step);
 
-/* All that a worker had comes back; NULL: what anybody had. */
+/* Takes back all steps that a worker (NULL: any worker) has, to be leased
+   again. */
 void rerun_set_return(struct rerun_set *, const void *worker);
 
 /* For tests, between two calls: NULL, or the words of what does not hold. */

@@ -1,21 +1,25 @@
 /*
- * round - the coordinator's rounds: which replicas, who is at them, who counts.
+ * round - the coordinator's rounds: which worker is at which replica, and which
+ * result of a replica counts.
  *
- * In a synchronous run a step is a round of so many replicas.  A replica is
- * given to a worker, that is an attempt; the first one that is done is chosen,
- * and a round of which every replica has one is committed.  Two rounds are open
- * at most: the one whose turn it is, and the one after, whose replicas are
- * given out ahead, so that workers read their examples and ask for values
- * before they are there.
+ * In a synchronous run a step is a round of a fixed number of replicas.  To
+ * give a replica to a worker is an attempt.  The first attempt that is done is
+ * chosen, and when every replica has a chosen attempt the round is whole and
+ * can be committed.  At most two rounds are open: the one whose turn it is, and
+ * the next, whose replicas are given out ahead, so that workers can read their
+ * examples and ask for values early.
  *
- * A replica goes to the worker that had it last, its owner, if that one is
- * there: so each keeps to its own part of the data.  When a worker is lost its
- * replicas are given out again.  Backups are spare workers that do a replica
- * once more when all but so few of a round are done: the first answer wins, and
- * its worker is the owner from then on.
+ * A replica goes to its owner, the worker that had it last, if that worker is
+ * there: so each worker keeps to its own part of the data.  When a worker is
+ * lost its replicas are given to others.  Backups are spare workers: when no
+ * more replicas of a round are open than there are backups, a spare worker does
+ * one of them, too.  The first result is chosen, and its worker is the owner
+ * from then on.
  *
- * Of a replica the two newest attempts may be chosen, no older ones: that is
- * how many a server keeps (see round_buffer).
+ * Only the two newest attempts at a replica may be chosen, as a server keeps
+ * two (see round_buffer).
+ *
+ * Workers are pointers that are compared and never followed here.
  */
 #ifndef PS_ROUND_H
 #define PS_ROUND_H
@@ -24,51 +28,62 @@
 
 struct rounds;
 
-/* 1 to WIRE_REPLICAS replicas; backups: replicas that may be done twice at a
-   time. */
+/* replicas: 1 to WIRE_REPLICAS; backups: the number of replicas of a round that
+   may be done by two workers at the same time. */
 struct rounds *rounds_new(size_t replicas, size_t backups);
 void rounds_free(struct rounds *);
 
 size_t rounds_replicas(const struct rounds *);
 
-/* This worker is to have that replica, as long as it is there. */
+/* Makes a worker the owner of a replica. */
 void rounds_own(struct rounds *, size_t replica, void *worker);
 
-/* Is there room for another one?  Its step is to follow the last one's. */
+/* Can another round be opened?  rounds_open() opens it; its step must be higher
+   than that of the last one. */
 bool rounds_room(const struct rounds *);
 void rounds_open(struct rounds *, uint64_t step);
-/* Of the one just opened this replica has nothing to do. */
+/* Marks a replica of the round just opened as one without work. */
 void rounds_skip(struct rounds *, size_t replica);
 
 /*
- * What comes to be of the one just opened, whose replicas without work are
- * known, may be added up before servers have it, in whole nodes of the tree
- * over replicas (see message_node()).  A node's replicas have work, and each
- * has an owner of its own, who has no other one and so waits for nobody with
- * it; and all of these are at one place, which is a number, or 0: nowhere.
+ * Finds which gradients of the round just opened a relay may add up before the
+ * servers have them: those of whole nodes of the tree over replicas (see
+ * message_node()).  Call it when rounds_skip() has been called for all replicas
+ * without work.  A node may be added up if
+ *
+ *  - each of its replicas has work, and an owner that owns no other replica (so
+ *    no push of the sum waits for a worker that is at something else);
+ *  - all these owners are at one place.
+ *
+ * A place is what the callback returns for a worker: a number, 0: at none.
  */
 typedef uint64_t rounds_place(const void *self, const void *worker);
 void rounds_group(struct rounds *, rounds_place *, const void *self);
 
-/* A try at a replica. */
+/* An attempt at a replica. */
 struct attempt {
 	uint64_t step, replica, number;	/* number: 1 for the first */
 };
 
 /*
- * Something to do for this worker: a replica of the round whose turn it is;
- * else, if it may be given one ahead, its own of the next; else, if it is
- * spare, one that is late.  false: nothing now.
+ * Gives a worker something to do:
+ *
+ *  1. a replica of the round whose turn it is, that nobody is at;
+ *  2. if ahead is set, one of the next round that is its own, or nobody's;
+ *  3. if spare is set, one that another worker is at, as a backup.
+ *
+ * false: there is nothing now.
  */
 bool rounds_lease(struct rounds *, void *worker, bool ahead, bool spare,
 		  struct attempt *);
 
-/* The level that this attempt, which the worker has just been leased, may be
-   added up in: of the first one, by who was the owner; else 0. */
+/* Returns the level of the node in which the gradient of this attempt, just
+   leased to this worker, may be added up.  0, by itself, unless it is the first
+   attempt of this term and the worker was the owner in rounds_group(). */
 unsigned rounds_level(struct rounds *, const struct attempt *,
 		      const void *worker);
 
-/* Attempts so far at replicas whose earlier ones had all come to nothing. */
+/* Counts the attempts at replicas whose earlier attempts had all failed. */
 uint64_t rounds_retried(const struct rounds *);
 
 /* The step whose replicas are given out first; WIRE_NONE: there is no round. */
@@ -79,71 +94,67 @@ bool rounds_live(const struct rounds *, const void *worker,
 		 const struct attempt *);
 
 /*
- * An attempt is done.  true: it is chosen, its result and scores are copied;
- * *overtaken is another worker that is at the replica in vain, or NULL.
+ * Takes the result of an attempt.  true: the attempt is chosen, and its result
+ * and scores are copied; *overtaken is the other worker that is at the replica,
+ * now in vain, or NULL.  false: it may not be chosen any more.
  */
 bool rounds_choose(struct rounds *, void *worker, const struct attempt *,
 		   const struct result *, const float *scores,
 		   const unsigned char *positive, void **overtaken);
 
-/* An attempt has come to nothing; all those of a worker, which is lost. */
+/* rounds_drop(): an attempt has failed.  rounds_lose(): a worker is lost, with
+   all its attempts and all that it owned. */
 void rounds_drop(struct rounds *, const void *worker, const struct attempt *);
 void rounds_lose(struct rounds *, const void *worker);
 
-/*
- * Attempts under way that may be chosen, of the round whose turn it is: those
- * ahead of it wait.
- */
+/* Counts the attempts of the round whose turn it is that are under way and may
+   be chosen. */
 size_t rounds_running(const struct rounds *);
 
 /* Is every replica of the first round chosen? */
 bool rounds_whole(const struct rounds *);
 
-/*
- * Of the first round: its step; of each replica the chosen attempt's number, 0
- * if there was nothing to do.
- */
+/* The step of the first round; and the number of the chosen attempt at each
+   replica of it, 0 if that had no work. */
 uint64_t rounds_step(const struct rounds *);
 uint64_t rounds_chosen(const struct rounds *, size_t replica);
 
 /*
- * Do servers have the chosen attempts of the first round for certain?  Each has
- * been answered for; but a first attempt may be there only as a part of a sum,
- * which is of no use if another attempt than the one in the sum was chosen.
+ * Is it certain that servers can apply the chosen attempts of the first round?
+ * Each was acknowledged, but a first attempt may be on a server only inside a
+ * relay's sum.  Such a sum is of no use if, for another replica in it, a later
+ * attempt was chosen.
  */
 bool rounds_sure(const struct rounds *);
 
-/* They do: they have said so, or are told to apply it.  Until then nobody is
-   given what comes behind that round but ahead of its turn: so there is room
-   for what is to be done once more. */
+/* Notes that servers have the chosen attempts of the first round, as they were
+   asked, or are sent COMMIT.  Until then the turn stays with that round, so
+   that there is a worker for a replica that must be done again. */
 void rounds_settle(struct rounds *);
 
-/* This replica of the first round is to be done once more: what was chosen some
-   server does not have apart from others. */
+/* Opens a replica of the first round again: some server has the gradient of the
+   chosen attempt only inside a sum, or not at all. */
 void rounds_reopen(struct rounds *, size_t replica);
 
 /*
- * What the replicas of the first round, which is whole, come to together: sums
- * in the order of the replicas, the longest time, the largest staleness, a list
- * of what their programs gave back.  That and the scores are good until the
- * next call.
+ * Returns the result of the first round, which must be whole: sums over the
+ * replicas in their order, the longest time, the largest staleness, and the
+ * list of what the workers' step programs returned.  The scores and the list
+ * are good until the next call.
  */
 void rounds_result(struct rounds *, struct result *, const float **scores,
 		   const unsigned char **positive);
 
-/* The first round has ended. */
+/* Closes the first round, which servers have committed. */
 void rounds_close(struct rounds *);
 
-/*
- * Forget all rounds, as when steps are given up or begin again; or all but
- * the first one.
- */
+/* Forgets all open rounds, when their steps are given up or begin again; first
+   false: all but the first one. */
 void rounds_reset(struct rounds *, bool first);
 
-/*
- * Attempts at replicas are numbered from here on, so that those of a round that
- * begins again are newer than what servers have of it.
- */
+/* Sets the number below which no attempt of this term is: the first attempt at
+   a replica is base + 1.  So attempts of a round that begins again are newer
+   than those that servers have of it. */
 void rounds_number(struct rounds *, uint64_t base);
 
 /* For tests, between two calls: NULL, or the words of what does not hold. */

@@ -13,20 +13,22 @@ enum count { COUNT_WANTED, COUNT_ASKED, COUNT_KNOWN };
 
 struct tally {
 	enum count state;
-	uint64_t records, number;	/* in all splits of the file before */
-	uint64_t *place;
+	uint64_t records, number;	/* number: records of the file in the
+					   splits before this one */
+	uint64_t *place;	/* see sampler_counted() */
 	size_t places;
 };
 
-/* The splits as an epoch has them. */
+/* The order of the splits in an epoch. */
 struct order {
 	uint64_t epoch;		/* UINT64_MAX: of none yet */
-	size_t *split;		/* those with records */
-	uint64_t *start;	/* of each, and the end of the last */
+	size_t *split;		/* those that have records */
+	uint64_t *start;	/* the first record of each, and the end of
+				   the last */
 	size_t count;
 };
 
-/* From an epoch on there are so many streams. */
+/* The number of streams, and the unit, from an epoch on. */
 struct since {
 	uint64_t epoch, streams, unit;
 };

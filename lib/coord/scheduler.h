@@ -1,8 +1,9 @@
 /*
- * scheduler - how steps are dealt out to workers: each is one worker's
- * (scheduler_async, also for ssp, which is a bound of the queue), or all have a
- * replica of it (scheduler_sync).  coord.c chooses one; all others that ask for
- * steps, or tell what became of leases, go through it.
+ * scheduler - how steps are dealt out to workers.
+ *
+ * scheduler_async gives a step to one worker (also in ssp, where the queue
+ * bounds the staleness); scheduler_sync gives each worker a replica of it.
+ * coord.c chooses one of them when the run begins.
  */
 #ifndef PS_SCHEDULER_H
 #define PS_SCHEDULER_H
@@ -13,55 +14,63 @@ struct coord;
 struct leased;
 struct member;
 
-/* What can be leased. */
+/* What can be leased now. */
 struct lease_room {
-	uint64_t limit;		/* no step at or over it is begun now */
-	bool any;		/* any to anybody, whoever reads its stream */
-	bool fresh;		/* not only what servers lack */
+	uint64_t limit;		/* only steps below it */
+	bool any;		/* any step to any worker, whatever stream the
+				   worker reads */
+	bool fresh;		/* new steps, too; not only those that servers
+				   lack */
 };
 
-/* What a result is: of no attempt that counts; a part of its step; or all. */
+/* A result is of no attempt that counts, of a part of its step (a replica), or
+   of its whole step. */
 enum taken { TAKEN_NOT, TAKEN_PART, TAKEN_STEP };
 
+/* "lease" is the id of a lease that the member has or had. */
 struct scheduler {
-	/* Enough workers are there. */
+	/* Enough workers have come: begin. */
 	void (*begin)(struct coord *);
-	/* Give out what there is room for; true: there may be more. */
+	/* Lease what there is room for; true: more may be leased now. */
 	bool (*give)(struct coord *, const struct lease_room *);
-	/* A result of a lease; or it has come back without one. */
+	/* Take a result of a lease; take back a lease without a result. */
 	enum taken (*take)(struct coord *, struct member *, uint64_t lease,
 			   const struct result *, const float *scores,
 			   const unsigned char *positive);
 	void (*give_back)(struct coord *, struct member *, uint64_t lease);
-	/* Does it matter that it failed?  If not, it is over. */
+	/* Does the failure of this lease count?  If not, the lease is over. */
 	bool (*counts)(struct coord *, struct member *, uint64_t lease);
-	/* A worker has nothing any more. */
+	/* Forget all that a worker, which is lost, had. */
 	void (*lose)(struct coord *, const struct member *);
-	/* Does a worker wait with it until others have come so far? */
+	/* Does the worker with this lease wait until other workers have done
+	   theirs? */
 	bool (*waits)(const struct coord *, const struct leased *);
 
-	/* Steps are the work of all: one at a time ends, on all servers. */
+	/* Are steps rounds, of which one at a time ends, on all servers? */
 	bool (*rounds)(const struct coord *);
-	/* Have servers end one, if it is whole; are they at that? */
+	/* Have servers commit the first round, if it is whole; is a commit
+	   under way? */
 	void (*commit)(struct coord *);
 	bool (*committing)(const struct coord *);
-	/* Will something end without anything new being begun? */
+	/* Will a step end without another lease? */
 	bool (*running)(const struct coord *);
-	/* Is anything under way? */
+	/* Is a step leased, or a round whole or being committed? */
 	bool (*busy)(const struct coord *);
 
-	/* All steps under way are given up. */
+	/* Give up all steps under way. */
 	void (*give_up)(struct coord *);
-	/* A new term begins, or leasing anew: nobody has anything, but what
-	   servers are committing they may have.  Leases are taken back
-	   first. */
+	/* A new term begins, or leasing begins anew, and all leases have been
+	   taken back: forget them, but for a round that servers may have
+	   committed. */
 	void (*reset)(struct coord *);
-	/* It has begun; true: that is asked for again, and is to end.  Before
-	   that, if servers have gone back: there is nothing to commit. */
+	/* The new term has begun; true: COMMIT of such a round was sent again,
+	   and the round is to end first.  go_back() comes before, if servers
+	   have gone back to a checkpoint: there is nothing to commit then. */
 	bool (*go_on)(struct coord *);
 	void (*go_back)(struct coord *);
 
-	uint64_t (*retried)(const struct coord *);	/* attempts */
+	/* How often a step, or a replica, was leased again. */
+	uint64_t (*retried)(const struct coord *);
 };
 
 extern const struct scheduler scheduler_async, scheduler_sync;

@@ -1,8 +1,8 @@
 /*
- * step_history - what the steps since the newest checkpoint were.
+ * step_history - the terms of the steps since the newest checkpoint.
  *
- * All that is needed to run one of them again: which were given up, what the
- * others were asked to be, and which records they read.
+ * It has all that is needed to run one of these steps again: which were given
+ * up; and of the others the batch, learning rate, arguments and records.
  */
 #ifndef PS_STEP_HISTORY_H
 #define PS_STEP_HISTORY_H
@@ -13,31 +13,35 @@
 #include "wire/pack.h"
 
 struct step_history {
-	struct ranges voided;
-	struct asked_of {		/* from this step on */
-		uint64_t first, batch;	/* batch 0: the usual */
+	struct ranges voided;		/* steps that were given up */
+	struct asked_of {		/* terms of the steps from first on */
+		uint64_t first, batch;	/* batch 0: the usual size */
 		float learning_rate;	/* as in struct request */
 		struct call *call;	/* held */
-		struct places places;	/* of the first, in the samplers; those
-					   behind it have the next ones */
-	} *asked;
+		struct places places;	/* of the first step; the later ones
+					   have the places that follow */
+	} *asked;			/* in the order of first */
 	size_t count, room;
 };
 
 void step_history_release(struct step_history *);
 
-/* New steps, each time behind all others; what is added is copied. */
+/* Adds the terms of the steps from first on, which must be above all steps that
+   were added before.  The terms are copied, and their call is held. */
 void step_history_add(struct step_history *, const struct asked_of *);
+/* Notes that these steps were given up. */
 void step_history_void(struct step_history *, uint64_t first, uint64_t count);
 
-/* Nobody will ask for a step below this one any more. */
+/* Forgets all steps below this one. */
 void step_history_forget(struct step_history *, uint64_t below);
 
-/* What a step was, and the first step behind it that is another. */
+/* Returns the terms of a step, whose first may be lower than the step; *until
+   is the first step behind it that has other terms. */
 struct asked_of step_history_of(const struct step_history *, uint64_t step,
 				uint64_t *until);
 
-/* All of it, as bytes; and back, into an empty one: -1: they make no sense. */
+/* Write all of it as bytes, and read it back into an empty history.  -1: the
+   bytes are malformed, or a step is not below the limit. */
 void step_history_write(const struct step_history *, struct pack *);
 int step_history_read(struct step_history *, struct unpack *, uint64_t below);
 
