@@ -1,5 +1,5 @@
 /*
- * coord_members - workers and evaluators: who is there.
+ * coord_members - workers, evaluators and relays: which are there.
  */
 #ifndef PS_COORD_MEMBERS_H
 #define PS_COORD_MEMBERS_H
@@ -7,61 +7,70 @@
 #include "coord/coord_private.h"
 
 /*
- * One that dialled us: a worker, an evaluator or a relay.  What a part knows of
- * it beyond that it keeps by its index.
+ * A program that dialled the coordinator.  Other parts keep what else they know
+ * of a member in an array of their own, at its seat (at): see members_room().
  */
 struct member {
 	enum role role;		/* worker, evaluator or relay */
+	/* peer: its connection; life: see fleet.h; index: the number in its
+	   name; heard: when its last message came, in ms */
 	uint64_t peer, life, index, heard;
-	size_t at;		/* no other one has this */
+	size_t at;		/* its seat, which no other member has */
 	char name[32];		/* "worker:2" */
 	bool ready, exhausted, gone;
-	bool unreachable;	/* something could not be sent to it: coord.c
-				   is yet to hear that it is gone */
+	bool unreachable;	/* a message could not be sent to it:
+				   receive_unreachable() is yet to end it */
 	bool joined;		/* was ready once */
-	bool name_taken;	/* another has come by its name */
-	bool silent;		/* for so long that it hangs */
-	bool relieved;		/* others were given its steps: it gets none
-				   until it has come to the end of them */
+	bool name_taken;	/* another member has come by its name */
+	bool silent;		/* it hangs: it has not answered in time */
+	bool relieved;		/* others were given its steps: it is leased
+				   nothing until it has ended its own */
 	struct member *next;
 };
 
-/* Workers that died at each of these; how many of them are known of. */
+/* The deaths of workers under each piece of work, by the number of the
+   piece. */
 struct deaths {
 	uint64_t *died;
-	size_t count;
+	size_t count;		/* of died */
 };
 
 void members_init(struct coord *);
-/* Answer a HELLO: whoever it is from is let in, as this index or none. */
+/* Answers a HELLO with WELCOME; index: the member's, or WIRE_NONE. */
 void members_welcome(struct coord *, uint64_t peer, uint64_t index,
 		     const struct message *hello);
-/* At that peer, or by its life; or NULL. */
+/* Find a member by its peer, or by its life; NULL: there is none. */
 struct member *members_at(const struct coord *, uint64_t peer);
 struct member *members_find(const struct coord *, uint64_t life);
-/* One that has come for the first time; its name is its own. */
+/* Adds a member that has come for the first time, with a name of its own if its
+   HELLO has none. */
 struct member *members_add(struct coord *, const struct message *hello);
-/* It is at that peer from now on; or not there any more. */
+/* Notes that the member is at this peer from now on; that it is at none. */
 void members_call(struct coord *, struct member *, uint64_t peer);
 void members_hang_up(struct coord *, const struct member *);
+/* Frees a member and its seat. */
 void members_forget(struct coord *, struct member *);
 void members_release(struct coord *);
-/* Room for a member in an array by index, in which it is 0. */
+/* Makes room for a member in an array by seats, of elements of this size:
+   returns the array, with the member's element zeroed.  *room: elements. */
 void *members_room(void *of, size_t *room, const struct member *, size_t size);
 const char *members_check(const struct coord *);
+/* Can this worker be leased a step now? */
 bool worker_leasable(const struct member *);
-/* It is there, and at nothing that others have been given. */
+/* Is the member there, and not busy with steps that others were given? */
 bool worker_answers(const struct member *);
-size_t workers_ready(const struct coord *);	/* can be leased to */
-size_t workers_present(const struct coord *);
-/* Could they do it, or will they when they are ready? */
+size_t workers_ready(const struct coord *);	/* that can be leased to */
+size_t workers_present(const struct coord *);	/* that are not gone */
+/* Is there a worker that can do such a request, now or when it is ready? */
 bool workers_can(const struct coord *, enum request_op);
-/* One that does not answer, and may again; or NULL. */
+/* Returns a worker that hangs, and may answer again, or NULL. */
 const struct member *workers_hanging(const struct coord *);
+/* Sends STOP to all members. */
 void workers_stop(struct coord *);
-/* One more died at this one: are they too many? */
+/* Counts one more death under piece i; true: that makes QUEUE_DEATHS or
+   more. */
 bool deaths_add(struct deaths *, size_t i);
-/* Nobody has died yet. */
+/* Frees and zeroes the counts. */
 void deaths_release(struct deaths *);
 
 #endif

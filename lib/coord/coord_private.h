@@ -1,16 +1,16 @@
 /*
  * coord_private - what the parts of the coordinator share.  For nobody else.
  *
- * From the ground up; a part calls those above it in this list alone:
+ * A part calls only parts that stand above it in this list:
  *
  *	report		lines of results, totals, warnings
- *	journal		how records are kept, and what ended
+ *	journal		records of the journal, and notes of what ended
  *	ending		whether the run goes on, and what it ends with
- *	members		workers and evaluators: who is there
+ *	members		workers, evaluators and relays: which are there
  *	relays		which relay the workers of a site have
  *	data		the samplers: splits, streams, epochs
  *	rerun		steps that servers lack
- *	watermarks	what servers are told to have ended
+ *	watermarks	below which step all have ended: MARK to servers
  *	lease		what workers have
  *	async, sync	the schedulers (coord/scheduler.h), by their table
  *	cancel		steps that are given up
@@ -19,17 +19,17 @@
  *	background	evaluations while steps go on
  *	standby		hot standbys of servers
  *	watch		who hangs, and that nothing stands still
- *	recover		what is done when a server has lost something
- *	steps		giving out, and what comes of it
- *	submit		whose requests are taken, and who gets results
- *	end		how it ends
- *	receive		what workers and evaluators say
- *	records		those of the whole run
- *	coord.c		what happens, and what follows from it
- *	status, replay	figures; a journal that is read again
+ *	recover		a new term, when a server has lost something
+ *	steps		gives out steps, takes their results and errors
+ *	submit		takes requests of submitters, sends them results
+ *	end		the end of the run
+ *	receive		messages of workers, evaluators and relays
+ *	records		journal records of the whole run
+ *	coord.c		events, and which parts act on them
+ *	status, replay	figures; reading a journal
  *
- * What a part finds out that is the business of one below it in this list it
- * returns, or keeps until it is asked: coord.c passes it on.
+ * A part that finds out something that a part below it must act on returns it,
+ * or keeps it until coord.c asks; coord.c then calls the other part.
  */
 #ifndef PS_COORD_PRIVATE_H
 #define PS_COORD_PRIVATE_H
@@ -46,9 +46,9 @@
  *	GREET, PLAN, LOAD, RUN --ending_stop(), ending_over()--> END
  */
 enum phase {
-	PHASE_GREET,		/* servers say WELCOME */
-	PHASE_PLAN,		/* they take the plan */
-	PHASE_LOAD,		/* they read a checkpoint */
+	PHASE_GREET,		/* servers connect and answer WELCOME */
+	PHASE_PLAN,		/* servers take the plan */
+	PHASE_LOAD,		/* servers read a checkpoint */
 	PHASE_RUN,
 	PHASE_END		/* see enum ending_state */
 };
@@ -69,7 +69,8 @@ struct coord {
 	struct submitters *submitters;
 	uint64_t began_ms, now_ms;
 	bool begun;		/* all servers were ready once */
-	bool resumed;		/* another one had begun this run */
+	bool resumed;		/* a coordinator before this one began the run:
+				   it was read from the journal */
 	bool started;		/* min_workers were there once */
 
 	struct member *member;	/* the first one; see coord_members.h */
@@ -98,13 +99,14 @@ struct coord {
 
 	/* coord.c */
 	uint64_t probed_ms, ticked_ms;
-	bool queue_full;		/* of requests, until half are done */
-	bool told_to_stop;		/* by a request */
+	bool queue_full;		/* no requests are taken, until half of
+					   those in the queue are done */
+	bool told_to_stop;		/* by a stop request */
 };
 
 /* ---- coord.c, for coord_replay.c ---- */
 
-/* The queue of a run whose first step this is. */
+/* Makes the queue of a run whose first step this is. */
 void coord_begin_queue(struct coord *, uint64_t first);
 void coord_advance(struct coord *, uint64_t now_ms);
 

@@ -6,25 +6,29 @@
 
 #include "coord/coord_private.h"
 
-/* What a run that goes on with another one has in common with it. */
+/* Appends the part of RUN in which a resumed run must equal the one that the
+   journal is of. */
 void records_pack_run(struct pack *, const struct coord *);
+/* Writes RUN, at the beginning of a new journal. */
 void records_begin(struct coord *);
 /*
- * The results of what ended have been written, so many bytes in all: it is
- * time to note that, if a checkpoint waits, which is whole, or a step behind a
- * barrier: true: what waited can go on.
+ * Writes ENDS, if it is time to: when the last was long ago, a checkpoint waits
+ * for it (whole: its steps have ended), a step behind a barrier waits for it,
+ * or with now_or_never.  written: all bytes of results that the program has
+ * written so far.  true: something that waited can go on.
  */
 bool records_ends(struct coord *, uint64_t written, bool now_or_never,
 		  bool whole, uint64_t now_ms);
-/* With many submitters: what they wait for is in the journal, unless that
-   failed; was there any? */
+/* With --queue: writes what submitters wait for, safe on disk.  true: there was
+   anything (journal_lost(): it could not be written). */
 bool records_commit(struct coord *, uint64_t now_ms);
-/* All steps below this one have a number, and none above: a fold for the
-   checkpoint of them.  stops: the last request asked for that. */
+/* Writes the FOLD for the checkpoint of all steps below this one; they have
+   numbers, and no step above has one.  stops: the last request was stop. */
 void records_fold(struct coord *, uint64_t step, bool stops);
-/* The journal has become long, and no checkpoint will shorten it: a fold of all
-   that was asked; that counts when its steps have ended. */
+/* Writes a FOLD of all that was asked, when the journal has become long and no
+   checkpoint will shorten it.  It counts when its steps have ended. */
 void records_shorten(struct coord *, bool stops);
+/* Writes FINISHED, with the status of the run. */
 void records_finished(struct coord *);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * coord_recover - what is done when a server has lost something.
+ * coord_recover - recovery, when a server or the coordinator was lost.
  */
 #ifndef PS_COORD_RECOVER_H
 #define PS_COORD_RECOVER_H
@@ -8,22 +8,29 @@
 
 void recover_init(struct coord *);
 void recover_release(struct coord *);
-/* This one goes on with a run: a new term, which is noted when the servers
-   have shown that this is the journal of it. */
+/* Begins a new term for a run that was read from the journal.  The term is
+   written when the servers have shown that the journal is the newest one. */
 void recover_resume(struct coord *);
 
 /*
- * Something was lost: go through the whole procedure, from its beginning.
- * coord_advance() has it wait until all servers are there.
+ * Begins the recovery procedure, from its first step whatever was lost: all
+ * leases are taken back, and coord_advance() waits until all servers are there.
  */
 void recover_begin(struct coord *);
-/* Its steps: the plan; the checkpoint, unless nobody needs it; the end. */
+/*
+ * The steps of the procedure, each when all servers have answered the one
+ * before.  recover_ask_plan() sends the plan of a new term; recover_ask_load()
+ * the checkpoint to servers without their variables, false: none needs it;
+ * recover_end() begins to run the steps again that servers lack.
+ */
 void recover_ask_plan(struct coord *);
 bool recover_ask_load(struct coord *);
 void recover_end(struct coord *, uint64_t now_ms);
 
+/* Warns of servers that are gone, and of those that are back. */
 void recover_watch(struct coord *, uint64_t now_ms);
-/* In the journal.  -1: it makes no sense. */
+/* Write TERM and SERVERS, and read SERVERS back.  -1: the record makes no
+   sense, or an endpoint in it cannot be dialled. */
 void recover_write_term(struct coord *);
 void recover_write_servers(struct coord *, bool safe);
 int recover_read_servers(struct coord *, struct unpack *, struct fail *);

@@ -1,5 +1,5 @@
 /*
- * coord_rerun - the steps that servers lack, and are given again.
+ * coord_rerun - the steps that servers lack, and that are run again for them.
  */
 #ifndef PS_COORD_RERUN_H
 #define PS_COORD_RERUN_H
@@ -9,45 +9,55 @@
 
 void rerun_init(struct coord *);
 void rerun_release(struct coord *);
-/* The steps from this one on have just been numbered: what they are.  False:
-   that cannot be kept, or a server has other ones, and the run ends. */
+/* Records the terms of the steps from first on, which have just got their
+   numbers.  false, and the run ends: the journal cannot be written, or a server
+   has steps of an epoch that the journal, cut short, does not know. */
 bool rerun_record(struct coord *, uint64_t first);
-/* It is run again for nobody; nor is any below this one, by a checkpoint,
-   unless a server lacks some. */
+/* Notes that a step was given up, so that it is not run again. */
 void rerun_void(struct coord *, uint64_t step);
+/* Forgets the terms of all steps below this one, which a checkpoint has, unless
+   a server lacks some. */
 void rerun_forget(struct coord *, uint64_t step);
 /*
- * What a server lacks is run again for it, if it goes back to this step
- * without its variables.  How many steps are that, besides those that were to
- * be anyway?
+ * Finds the steps that a server lacks, to be run again for it: by the state
+ * that it reported, or if it lost its variables, all from the checkpoint's step
+ * back on.  Returns the number of steps that were not to be run again before.
  */
 uint64_t rerun_fill(struct coord *, size_t server, uint64_t back);
-/* Of rounds that have ended, and are not to be run again anyway. */
+/* Does a server lack rounds that have ended, other than those that are to be
+   run again for all servers? */
 bool rerun_lacks_rounds(const struct coord *, size_t server);
 bool rerun_idle(const struct coord *);		/* no server lacks a step */
 bool rerun_running(const struct coord *);	/* one is being run again */
-uint64_t rerun_steps(const struct coord *);	/* so many in all were to be */
-/* All steps below this one are with that server, or void. */
+/* Counts the steps that were to be run again since the run began. */
+uint64_t rerun_steps(const struct coord *);
+/* Returns the low watermark of a server: it has all steps below, but those that
+   were given up. */
 uint64_t rerun_watermark(const struct coord *, size_t server);
-/* A step to run again, and for whom: in rounds it is for all of them. */
+/* Leases steps to be run again to a worker; *server is the server that lacks
+   them.  In sync they are for all servers. */
 bool rerun_lease(struct coord *, void *worker, struct lease_terms *,
 		 uint64_t *server);
-/* true: that server lacks nothing more. */
+/* Notes that a step was run again; true: the server lacks no more steps. */
 bool rerun_ended(struct coord *, size_t server, uint64_t step);
+/* Takes back the steps that a worker (NULL: any) runs again. */
 void rerun_return(struct coord *, const void *worker);
 /*
- * A step that went well once fails when it is run again.  Others may have
- * data that are better, but not for ever.
+ * Counts the failure of a step that had succeeded before and was run again.
+ * Another worker may have better data, so it is tried again, but after five
+ * failures the run ends.  server WIRE_NONE: in sync.
  */
 void rerun_failed(struct coord *, uint64_t step, uint64_t server,
 		  const struct fail *);
 const char *rerun_check(const struct coord *);
-/* For invariants that are of others, too. */
+/* For invariants that other parts check. */
 const struct rerun_set *rerun_of(const struct coord *, size_t server);
-/* What the steps since the checkpoint were, all below that one, which is the
-   first number of the record. */
+/* Write the terms of the steps since the checkpoint, all below that step, and
+   read them back.  The record HISTORY begins with below.  -1: it makes no
+   sense. */
 void rerun_write_history(struct coord *, uint64_t below);
 int rerun_read_history(struct coord *, uint64_t below, struct unpack *);
+/* Write the steps that a server lacks, and read them back. */
 void rerun_write(const struct coord *, size_t server, struct pack *);
 void rerun_read(struct coord *, size_t server, struct unpack *);
 

@@ -6,56 +6,65 @@
 
 #include "coord/coord_private.h"
 
-/* What has become of one, or of several. */
+/* What has happened to standbys: bits. */
 enum standby_news {
 	STANDBY_NONE = 0,
-	STANDBY_COUNTED = 1,	/* it can take over */
+	STANDBY_COUNTED = 1,	/* one can take over from now on */
 	STANDBY_TOOK_OVER = 2,
-	STANDBY_NEW_TERM = 4	/* none can, and its server must know */
+	STANDBY_NEW_TERM = 4	/* one is lost that a server is bound to: only a
+				   new term lets the server go on alone */
 };
 
 void standby_init(struct coord *);
 void standby_release(struct coord *);
+/* Is this peer the connection to a standby? */
 bool standby_knows(const struct coord *, uint64_t peer);
+/* The connection to such a peer was made, or broke; it sent a message. */
 void standby_up(struct coord *, uint64_t peer, uint64_t now_ms);
 void standby_down(struct coord *, uint64_t peer, uint64_t now_ms);
 enum standby_news standby_receive(struct coord *, uint64_t peer,
 				  const struct message *, uint64_t now_ms);
-/* A server says what has become of its standby. */
+/* Takes STANDBY of a server: it has a standby, or has lost it. */
 enum standby_news standby_notified(struct coord *, size_t server,
 				   const struct message *, uint64_t now_ms);
-/* Have a standby take over for each server that came back with nothing. */
+/* Promotes the standby of each server that came back without its variables;
+   true: of any. */
 bool standby_step_in(struct coord *, uint64_t now_ms);
-/* One that took over counts as such when the next step is done. */
+/* Warns, when a step was done after a standby took over, how long that took. */
 void standby_notify(struct coord *, uint64_t now_ms);
 /*
- * In the journal: of a server the life of the one that is counted on (0: there
- * is none) and where it is.  And those that it knows of are dialled, when the
- * coordinator is started again.
+ * Write and read, for one server, the life of the standby that is counted on
+ * (0: none) and its endpoint; of: the life of the server.  standby_resume()
+ * dials the standbys that were read.
  */
 void standby_write(const struct coord *, size_t server, struct pack *);
 void standby_read(struct coord *, size_t server, uint64_t of,
 		  struct unpack *);
 void standby_resume(struct coord *);
-/* It is counted on; it can take over; it has, and no step was done since. */
+/* Is the server's standby counted on; can it take over now; has it taken over,
+   and no step was done since? */
 bool standby_counted(const struct coord *, size_t server);
 bool standby_ready(const struct coord *, size_t server);
 bool standby_took_over(const struct coord *, size_t server);
 const char *standby_check(const struct coord *);
-/* The coordinator has just been started: some may still answer. */
+/* Has the coordinator just been started, so that a standby of the journal may
+   still answer? */
 bool standby_awaited(const struct coord *, uint64_t now_ms);
-/* Before a new term: which ones are counted on in it; and when all servers
-   have taken its plan: which ones are in sync with them. */
+/* standby_begin_term() sets which standbys are counted on in the new term;
+   standby_compare() drops those that their servers, which have taken its plan,
+   do not know as such. */
 void standby_begin_term(struct coord *);
 void standby_compare(struct coord *);
-/* Servers and standbys that are gone, or hang. */
+/* Looks for servers and standbys that are gone, or hang. */
 enum standby_news standby_watch(struct coord *, uint64_t now_ms);
 /*
- * A connection breaks, and is made again: that takes several trips there and
- * back.  Who has not returned by then is gone.
+ * Returns the time, in ms, in which a broken connection is made again: several
+ * trips there and back, at most a lease.  A peer that has not returned after
+ * it is gone.
  */
 uint64_t standby_mending(const struct coord *);
-/* We did not listen ourselves: nobody's silence counts until now. */
+/* Forgives a pause in which the coordinator itself did not listen: the silence
+   of standbys is counted from now. */
 void standby_excuse(struct coord *, uint64_t now_ms);
 
 #endif

@@ -8,7 +8,7 @@
 
 void status_init(struct coord *, const struct place *, size_t places);
 void status_release(struct coord *);
-/* The totals since the last join are about to be reset. */
+/* Keeps the scores since the last join, as the totals are about to be reset. */
 void status_keep_scores(struct coord *);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * coord_steps - steps are given out, and what comes of them.
+ * coord_steps - gives out steps, and takes their results and errors.
  */
 #ifndef PS_COORD_STEPS_H
 #define PS_COORD_STEPS_H
@@ -8,16 +8,19 @@
 
 struct member;
 
-/* Give out what there is. */
+/* Leases all steps that can be leased now. */
 void steps_give_out(struct coord *);
-/* No step at or over it is begun now. */
+/* Returns the step such that only steps below it can be begun now. */
 uint64_t steps_limit(const struct coord *);
+/* Takes back all leases of a worker, to be given to others. */
 void steps_take_back(struct coord *, struct member *);
+/* Takes DONE, the results of a lease.  -1 (FAIL_PROTOCOL): it is malformed. */
 int steps_done(struct coord *, struct member *, const struct message *,
 	       uint64_t now_ms, struct fail *);
-/* The servers have committed a round. */
+/* Ends the step whose round all servers have committed. */
 void steps_committed(struct coord *, uint64_t now_ms);
-/* An error of the step's own making: it is given up, and all that waits. */
+/* Takes FAILED: the step itself is in error.  If the lease still counts, the
+   step and all requests that wait are given up. */
 void steps_failed(struct coord *, struct member *, const struct message *);
 
 #endif

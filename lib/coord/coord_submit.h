@@ -1,5 +1,5 @@
 /*
- * coord_submit - whose requests are taken, and who gets the results.
+ * coord_submit - takes the requests of submitters, and sends them the results.
  */
 #ifndef PS_COORD_SUBMIT_H
 #define PS_COORD_SUBMIT_H
@@ -9,36 +9,43 @@
 void submit_init(struct coord *);
 void submit_release(struct coord *);
 
-/* A line: what cannot be done is REQUEST_BAD, which says why. */
+/* Reads a line of size bytes, the number-th of its submitter.  What is not a
+   request, or cannot be done, becomes REQUEST_BAD with the reason. */
 void submit_read(struct coord *, struct request *, const char *line,
 		 size_t size, uint64_t number);
-/* The same, of our own input; and take it. */
+/* Reads a line of the coordinator's own input and takes the request. */
 void submit_own(struct coord *, const char *line, size_t size,
 		uint64_t number);
-/* Is there room for another line of our own? */
+/* Is there room for another line of the own input? */
 bool submit_wants(const struct coord *);
 
-/* From one who submits, or wants to? */
+/* Is this message from a submitter, or from a peer that is to become one? */
 bool submit_is_for(const struct coord *, uint64_t peer,
 		   const struct message *);
 void submit_receive(struct coord *, uint64_t peer, const struct message *,
 		    uint64_t now_ms);
+/* Pings submitters, and forgets those that have been away for too long. */
 void submit_probe(struct coord *, uint64_t now_ms);
 
-/* Put into the queue whatever has its turn; is there anything? */
+/* Puts requests into the queue in their turns; true: any. */
 bool submit_turns(struct coord *);
-/* What has ended is no more pending, and what cannot be done is given up. */
+/* Ends the requests that have ended in the queue, and gives up those of
+   submitters that have failed, or of all when the run ends. */
 void submit_settle(struct coord *);
-/* Everybody gets what there is for it, and is in the journal. */
+/* Sends each submitter its new results, if the journal has them. */
 void submit_notify(struct coord *);
-/* Has everybody who is there all of it, when the run ends? */
+/* When the run ends: have all submitters that were there received all results
+   and left? */
 bool submit_have_all(const struct coord *);
 
 /*
- * What is theirs of a record of JOURNAL_ENDS: is it time for one, as nothing is
- * left to be given out or the last one was long ago; and for what?  It is
- * written, whole or what is new, and is kept; and is read.  Bytes of our own
- * results that are printed.
+ * The submitters' part of a record ENDS.
+ *
+ * submit_can_commit(): is it time for one, as the last was long ago or the
+ * queue has nothing left to be given out?  submit_is_awaited(): does a
+ * submitter wait for one?  submit_write() writes it, whole or only what is new,
+ * submit_kept() notes that it is safe, submit_replay() reads it (-1: it makes
+ * no sense).  submit_printed(): bytes of the own results that were printed.
  */
 bool submit_can_commit(const struct coord *, uint64_t now_ms);
 bool submit_is_awaited(const struct coord *, uint64_t now_ms);
@@ -46,13 +53,15 @@ void submit_write(struct coord *, bool whole, struct pack *, uint64_t now_ms);
 void submit_kept(struct coord *);
 int submit_replay(struct coord *, struct unpack *);
 uint64_t submit_printed(const struct coord *);
-/* Notes by which all that is pending comes to be so, when all steps that have a
-   number have ended: false, no notes say that. */
+/* Appends notes that, read back, make all requests pending that are so when all
+   steps with a number have ended.  false: notes cannot describe that. */
 bool submit_fold(struct coord *, struct pack *notes);
-/* A note; what ended by another one; and the last one was read. */
+/* Reads a note of a submitter; -1: it makes no sense. */
 int submit_replay_note(struct coord *, enum journal_note, size_t owner,
 		       uint64_t number, struct unpack *);
+/* Ends the requests that ended in the queue by a note of another part. */
 void submit_replayed(struct coord *);
+/* The whole journal was read. */
 void submit_resume(struct coord *);
 
 #endif

@@ -11,17 +11,19 @@ struct result;
 
 void sync_init(struct coord *);
 void sync_release(struct coord *);
+/* Are there rounds: is the run synchronous, and has it begun? */
 bool sync_begun(const struct coord *);
-/* Servers have said which slots of the round they lack; true: some, which are
-   done once more.  Else it is committed now. */
+/* Takes the answers to CHECK: which replicas of the round servers lack.  true:
+   some, which are now done again; false: COMMIT was sent. */
 bool sync_checked(struct coord *, const struct ask *);
-/* The round that is being committed: which step that is, what came of it; and
-   servers have committed it. */
+/* The step of the round that is being committed, and its result, good until the
+   next call; sync_committed() closes the round. */
 uint64_t sync_step(const struct coord *);
 void sync_result(const struct coord *, struct result *, const float **scores,
 		 const unsigned char **positive);
 void sync_committed(struct coord *);
-size_t sync_replicas(const struct coord *);
+size_t sync_replicas(const struct coord *);	/* 0: no rounds */
+/* Is this the "worker" that the queue leases steps to in sync: the rounds? */
 bool sync_is(const struct coord *, const void *worker);
 const char *sync_check(const struct coord *);
 

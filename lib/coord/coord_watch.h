@@ -1,5 +1,5 @@
 /*
- * coord_watch - who hangs, and that nothing stands still.
+ * coord_watch - finds members that hang, and a run that stands still.
  */
 #ifndef PS_COORD_WATCH_H
 #define PS_COORD_WATCH_H
@@ -10,37 +10,45 @@ struct member;
 
 void watch_init(struct coord *);
 void watch_release(struct coord *);
-/* Has leasing to begin anew, so that a free worker may get any step? */
+/* Has leasing begun anew, so that a free worker may get a step of any
+   stream? */
 bool watch_any(const struct coord *);
 const char *watch_check(const struct coord *, uint64_t now_ms);
-/* One that has just been found to hang; or a worker whose step takes so long
-   that another gets it; or NULL: nobody else. */
+/* Returns a member that has just been found to hang; a worker whose step takes
+   longer than --step-timeout.  NULL: there is no other. */
 struct member *watch_silent(struct coord *, uint64_t now_ms);
 struct member *watch_late(struct coord *, uint64_t now_ms);
-/* What servers were asked is not to take long without a word. */
+/* Warns of an ask of servers that takes longer than a lease. */
 void watch_servers(struct coord *, uint64_t now_ms);
-/* Nothing is to stand still: true: leasing has to begin anew. */
+/* Finds out whether the run stands still: steps below limit wait, a worker is
+   free, and nothing has been leased for a lease.  true: leasing must begin
+   anew. */
 bool watch_idle(struct coord *, uint64_t limit, uint64_t now_ms);
 /*
- * Work, and nobody to do it: none is here, or too few to begin, or all have
- * used up their data.  That is an error, in time.
+ * Ends the run with an error when there is work that no worker can do for too
+ * long: there is no worker, too few to begin, or all have used up their data.
  */
 void watch_workers(struct coord *, uint64_t now_ms);
-void watch_helped(struct coord *);		/* or it is too early to tell */
-bool watch_forsaken(const struct coord *);	/* by all workers there are */
+/* Begins that time anew. */
+void watch_helped(struct coord *);
+/* Have all workers gone, and will no others come? */
+bool watch_forsaken(const struct coord *);
+/* Makes room for a new member. */
 void watch_join(struct coord *, const struct member *);
-/* It was asked, for an answer or not; and it has just come. */
+/* watch_asks(): a message was sent to the member, and an answer is awaited or
+   not.  watch_answered(): the member has just come, nothing is awaited. */
 void watch_asks(struct coord *, const struct member *, bool awaits,
 		uint64_t now_ms);
 void watch_answered(struct coord *, const struct member *);
-/* A member has said something. */
+/* Any message of a member came: it does not hang. */
 void watch_hears(struct coord *, struct member *, uint64_t now_ms);
+/* Forgives a pause in which the coordinator itself did not listen. */
 void watch_excuse(struct coord *, uint64_t now_ms);
-/* A step took so long. */
+/* Notes the time of a step that was done. */
 void watch_note(struct coord *, uint64_t microseconds);
 /*
- * The step that a worker is at, and for how long it has been; 0: none.  late:
- * it takes a hundred times as long as others.
+ * Returns for how many ms a worker has been at a step, *step; 0: at none.
+ * *late: that is a hundred times the median of the newest steps.
  */
 uint64_t watch_step(const struct coord *, const struct member *,
 		    uint64_t now_ms, uint64_t *step, bool *late);

@@ -1,5 +1,5 @@
 /*
- * coord_watermarks - which steps servers are told to have ended.
+ * coord_watermarks - MARK: the step below which all steps have ended.
  */
 #ifndef PS_COORD_WATERMARKS_H
 #define PS_COORD_WATERMARKS_H
@@ -8,11 +8,12 @@
 
 void watermarks_init(struct coord *);
 void watermarks_release(struct coord *);
-/* Tell those whose low watermark has moved, if it is time to. */
+/* Sends MARK if a server's low watermark has risen by enough steps, or a while
+   after the last one. */
 void watermarks_notify(struct coord *, uint64_t now_ms);
-/* They have acknowledged theirs, or begun with others. */
+/* Servers have acknowledged MARK, or recovery has set their low watermarks. */
 void watermarks_notified(struct coord *);
-/* The least one that any of them has. */
+/* Returns the lowest low watermark that servers have acknowledged. */
 uint64_t watermarks_lowest(const struct coord *);
 const char *watermarks_check(const struct coord *);
 
