@@ -1,10 +1,10 @@
 /*
  * coord - the coordinator of a run: members, steps, results.
  *
- * It owns the plan, gives out steps, retries what is lost, and turns request
- * lines into result lines.  It holds no socket, clock or file: its program
- * brings messages, lines and the time, takes the output away, and does the
- * jobs on files.
+ * It owns the plan, leases steps to workers, leases lost steps again, and
+ * turns request lines into result lines.  It holds no socket, clock or file:
+ * the program passes it messages, request lines and the time, writes its
+ * output, and publishes its checkpoints (coord_job()).
  */
 #ifndef PS_COORD_H
 #define PS_COORD_H
@@ -24,9 +24,11 @@ enum results { RESULTS_ALL, RESULTS_ERRORS, RESULTS_NONE };
 enum mode { MODE_ASYNC, MODE_SSP, MODE_SYNC };
 
 struct coord_options {
-	const char *endpoint;		/* where workers call, borrowed */
-	bool any_port;			/* nobody has chosen it: it is told */
-	char **server;			/* endpoints; NULL: will register */
+	const char *endpoint;		/* where workers connect, borrowed */
+	bool any_port;			/* the system chose the port: a warning
+					   shows the endpoint */
+	char **server;			/* endpoints; NULL: this server will
+					   register itself */
 	size_t servers;
 	struct partitioner partitioner;
 	struct placement placement;
@@ -37,74 +39,100 @@ struct coord_options {
 					   follow each other in one stream, as
 					   local steps do; else each batch has
 					   its own */
-	uint64_t workers;		/* of the cluster, if that is known */
+	uint64_t workers;		/* of the cluster; 0: not known */
 	enum results results;
 	bool keep_going, keep_servers;
-	bool suspend;			/* who is to stop can be gone on with */
-	bool queue;			/* submitters may call */
-	uint64_t forget_ms;		/* one that is away for so long */
+	bool suspend;			/* coord_stop() suspends the run, which
+					   can be resumed */
+	bool queue;			/* submitters may connect */
+	uint64_t forget_ms;		/* a submitter whose requests outlive
+					   it is forgotten when it has been
+					   away for this long */
 	uint64_t timeout_ms, lease_ms;
-	uint64_t patience_ms;		/* with a server that is gone */
-	uint64_t step_timeout_ms;	/* then another worker gets it; 0:
-					   never */
-	uint64_t grace_ms;		/* to come to an end when asked to */
-	bool checkpoint;		/* the servers have a directory, */
+	uint64_t patience_ms;		/* how long a server that is gone is
+					   waited for */
+	uint64_t step_timeout_ms;	/* a step that takes longer is given to
+					   another worker; 0: no limit */
+	uint64_t grace_ms;		/* from coord_stop() to the end */
+	bool checkpoint;		/* servers write checkpoints to a
+					   directory, */
 	bool beside_journal;		/* in which the journal is, too */
-	uint64_t every_steps, every_ms;	/* 0: only when asked, and at the end */
-	uint64_t fold_bytes;		/* a journal with fewer, without
-					   checkpoints, is not folded; 0: the
-					   usual */
-	char restore[CHECKPOINT_NAME];	/* ""; or the checkpoint to load */
-	struct checkpoint_info restored;	/* what it says, borrowed */
+	uint64_t every_steps, every_ms;	/* between two checkpoints; 0: only on
+					   request, and at the end */
+	uint64_t fold_bytes;		/* without checkpoints, a journal with
+					   fewer bytes is not folded; 0: the
+					   default */
+	char restore[CHECKPOINT_NAME];	/* the checkpoint to load; "": none */
+	struct checkpoint_info restored;	/* of that one; its texts are
+						   borrowed */
 	struct samplers *samplers;	/* borrowed; NULL: workers read inputs
 					   of their own */
-	struct record_range_format format;	/* of their inputs, borrowed */
+	struct record_range_format format;	/* of the samplers' inputs;
+						   borrowed */
 	const struct journal *journal;	/* NULL: none; borrowed */
-	uint64_t life;			/* random */
-	unsigned char run[PLAN_RUN];	/* random; or that of the checkpoint */
+	uint64_t life;			/* random: this coordinator's
+					   incarnation */
+	unsigned char run[PLAN_RUN];	/* the run's identifier: random, or
+					   that of the checkpoint */
 	enum mode mode;
-	uint64_t ahead;			/* MODE_SSP: steps */
+	uint64_t ahead;			/* MODE_SSP: the bound of staleness,
+					   steps */
 	uint64_t replicas, backup;	/* MODE_SYNC: replicas of a round (0: as
 					   many as workers), spare workers */
-	size_t piece_bytes;		/* of a dense piece, at most; 0: the
-					   usual */
+	size_t piece_bytes;		/* most bytes of a dense piece; 0: the
+					   default */
 	struct coding_rule push, pull;	/* how steps' gradients and values
 					   travel; the lists are borrowed */
 };
 
-/* Return how many streams of the data a step, or a replica of a round, reads:
-   each has as many of its batches. */
+/*
+ * Returns how many streams of the data a step, or a replica of a round, reads,
+ * one batch from each: o->batches in MODE_SYNC, unless in_line; else 1.
+ */
 static inline uint64_t
 coord_streams(const struct coord_options *o)
 {
 	return o->mode == MODE_SYNC && !o->in_line ? o->batches : 1;
 }
 
-/* Options are copied; model and source are borrowed. */
+/*
+ * Creates a coordinator, which copies the options and borrows the model, its
+ * source and the outbox.  NULL: FAIL_CONFIG, the model or its plan is larger
+ * than a message may be; or why fleet_new() failed.
+ */
 struct coord *coord_new(const struct coord_options *,
 			const struct model_source *, const struct model *,
 			struct outbox *, uint64_t now_ms, struct fail *);
 void coord_free(struct coord *);
 
 /*
- * With a journal.  First it is told all records of a run that broke off, in
- * order, if there was one (FAIL_CONFIG: of another model or plan); then it
- * begins: 1 if it goes on with that run, behind this line of the requests
- * and after so many bytes of results, or 0.
+ * With a journal: if a run broke off, coord_replay() takes its records, one at
+ * a time and in order: 0, or -1 (FAIL_CONFIG: the record is of another model
+ * or plan; FAIL_DATA: it makes no sense).  Then coord_start() begins: it
+ * returns 1 if it resumes that run, whose requests up to number *line were
+ * taken and whose first *written bytes of results were printed; 0 if the run
+ * is a new one; -1 if it cannot be resumed (FAIL_DATA).
  */
-/* Is what a journal begins with of our format?  FAIL_CONFIG if not. */
+/* Checks that a journal's first record is of our format: 0, or -1
+   (FAIL_CONFIG). */
 int coord_check_journal(uint32_t kind, const void *, size_t, struct fail *);
 int coord_replay(struct coord *, uint32_t kind, const void *, size_t,
 		 struct fail *);
 int coord_start(struct coord *, uint64_t *line, uint64_t *written,
 		struct fail *);
 
-/* All results until now are written, so many bytes in all; call it often. */
+/*
+ * Takes note that all results until now are written: written bytes of them
+ * since the run began.  The journal says so from time to time, or, if
+ * now_or_never, with this call.  Call it often: checkpoints and the steps
+ * behind a barrier wait for it.
+ */
 void coord_note(struct coord *, uint64_t written, bool now_or_never,
 		uint64_t now_ms);
 /*
- * It is over, and all has been written: the next run begins anew, unless this
- * one was resumed and did not come so far as to go on.
+ * To be called when coord_over() and all results are written: the journal says
+ * that the run has finished, so that the next one begins anew; unless this run
+ * is to be resumed (ending_leave()).
  */
 void coord_finish(struct coord *, uint64_t written, uint64_t now_ms);
 
@@ -112,89 +140,104 @@ void coord_up(struct coord *, uint64_t peer, uint64_t now_ms);
 void coord_down(struct coord *, uint64_t peer, uint64_t now_ms);
 void coord_receive(struct coord *, uint64_t peer, const struct message *,
 		   uint64_t now_ms);
+/* Some peer has hung up: finds out which by sending to all of them. */
 void coord_somebody_left(struct coord *, uint64_t now_ms);
 void coord_tick(struct coord *, uint64_t now_ms);
-/* Does anybody wait for the next tick, which is to come that soon? */
+/* Does a submitter wait for the journal?  Then the next tick is to come within
+   COORD_HOLD_MS. */
 #define COORD_HOLD_MS	4
 bool coord_holds(const struct coord *);
 
 uint64_t coord_term(const struct coord *);
 
-/* Is there room for another request line? */
+/* Is there room for another request line?  false, too, when no more requests
+   are taken. */
 bool coord_wants(const struct coord *);
-/* A request line, so many bytes without its newline, with a NUL behind them;
-   number counts from 1. */
+/*
+ * Takes a request line: size bytes without the newline, with a NUL behind them.
+ * The line is copied.  number: of the line, from 1.
+ */
 void coord_request(struct coord *, const char *line, size_t size,
 		   uint64_t number, uint64_t now_ms);
-/* Has the run come to its end, be it with an error?  No more is begun. */
+/* Is the run ending, well or with an error?  Then nothing new is begun. */
 bool coord_ends(const struct coord *);
-/* There will be no more: drain, save, end. */
+/* The input has ended: the run does what was asked, saves it, and ends.  With
+   submitters it goes on until one of them stops it. */
 void coord_end_of_requests(struct coord *, uint64_t now_ms);
-/* No worker will come any more, because of that: when all are gone, and one
-   is wanted, nobody waits for it. */
+/* No new worker will come, and why: the run fails when all workers are gone
+   and there is something to do for one. */
 void coord_forsaken(struct coord *, const struct fail *why);
-/* Asked to stop: give out no more steps, wait for those under way. */
+/* Stops the run, as at a signal: no more steps are leased, and those under way
+   end within grace_ms. */
 void coord_stop(struct coord *, uint64_t now_ms);
 /*
- * The same, because its results cannot be written any more.  again: they are
- * for a file, which may have room later: a run with a journal is left as it
- * is, and the coordinator that resumes it reports what was lost.
+ * Stops the run because its results cannot be written any more.  again: they
+ * go to a file, which may have room later: a run with a journal is left as it
+ * is, and the coordinator that resumes it reports the results that were lost.
  */
 void coord_output_closed(struct coord *, const struct fail *why, bool again,
 			 uint64_t now_ms);
 
 /*
- * Result lines to print; the program empties it.  While it has so many bytes
- * no more steps are begun, and no more requests wanted.
+ * Returns the result lines to print; the program empties the text.  While it
+ * has COORD_OUTPUT bytes or more, no step is begun and no request is taken.
  */
 #define COORD_OUTPUT	((size_t)1 << 20)
 struct text *coord_output(struct coord *);
-/* Lines for the operator; the program empties it. */
+/* Returns the lines for the operator; the program empties the text. */
 struct text *coord_warnings(struct coord *);
 
-/* A checkpoint whose parts are safe: to publish. */
+/* A checkpoint to publish: its servers have written their parts to disk. */
 struct coord_job {
 	char name[CHECKPOINT_NAME];
-	struct checkpoint_info info;	/* with a sampler of its own */
+	struct checkpoint_info info;	/* the job owns its sampler's text */
 	struct checkpoint_part *part;
 	size_t parts;
-	bool again;		/* published before, now the final one */
+	bool again;		/* it was published before: now it is marked
+				   as the final one */
 };
+/* Returns the checkpoint to publish, or NULL; good until coord_published(). */
 const struct coord_job *coord_job(const struct coord *);
-/* The step of the last one of this run, or that it began with; or 0. */
+/* Returns the step of the newest checkpoint of this run, or of the one that it
+   began with; without either the first step. */
 uint64_t coord_newest(const struct coord *);
-/* Has one failed?  Then what there is of it can be swept up.  Asked once. */
+/* Has a checkpoint failed since the last call?  Then the program removes what
+   there is of it. */
 bool coord_needs_cleanup(struct coord *);
+/* The job is done; why: it failed; NULL: it did not. */
 void coord_published(struct coord *, const struct fail *why,
 		     uint64_t now_ms);
 
-/* It is over.  0, or the kind of the failure, which f tells. */
+/* Is the run over?  Then *status is 0, or the kind of its failure, which *f
+   says. */
 bool coord_over(const struct coord *, int *status, struct fail *f);
 
-/* One line of what is going on, for a terminal. */
+/* Writes one line about the state of the run, for a terminal. */
 void coord_progress(const struct coord *, struct text *, uint64_t now_ms);
 
 /*
- * The state of the run in Prometheus's format, as in ps-coord(1).  zero: the
- * unix time, in seconds, when the clock of now_ms was at 0.
+ * Writes the state of the run in Prometheus's format, as in ps-coord(1).
+ * zero: the unix time, in seconds, at which the clock of now_ms was 0.
  */
 void coord_status(const struct coord *, struct text *, uint64_t now_ms,
 		  double zero);
 
 /*
- * For tests, when it has taken an event: NULL, or the words of what does not
- * hold, though it always should.
+ * For tests, between two events: returns NULL, or the text of an invariant
+ * that does not hold.
  */
 const char *coord_check(const struct coord *, uint64_t now_ms);
 
-/* For people: "300 steps ..."; good until the next call. */
+/* Returns the state of the run for people, "300 steps ..."; good until the
+   next call. */
 const char *coord_state(struct coord *);
 
-/* The plan of these options; free with plan_release() and free(). */
+/* Makes the plan of these options, which the caller frees: the plan with
+   plan_release(), the places with free(). */
 void coord_plan(const struct coord_options *, const struct model *,
 		struct plan *, struct place **, size_t *places);
 
-/* The plan of these options for people, without a cluster (--plan). */
+/* Writes the plan of these options for people; needs no cluster (--plan). */
 void coord_print_plan(struct text *, const struct coord_options *,
 		      const struct model *, const struct plan_bags *);
 

@@ -8,33 +8,41 @@
 
 void end_init(struct coord *);
 void end_release(struct coord *);
-/* The run ends with this error, now; or so it does without a server. */
+/*
+ * Ends the run now with this error (kind 0: without one), or leaves it to be
+ * resumed, where its journal allows that.  end_without(): because a server is
+ * gone.
+ */
 void end_fail(struct coord *, const struct fail *, uint64_t now_ms);
 void end_without(struct coord *, const struct fail *, uint64_t now_ms);
-/* All servers have been told to stop. */
+/* All servers have acknowledged STOP or BYE. */
 void end_servers_notified(struct coord *);
-/* Asked to stop; or its results cannot be written any more.  false: that has
-   ended it at once. */
+/* A signal stops or suspends the run; or its results cannot be written any
+   more (see coord_output_closed()).  false: the run has ended at once. */
 bool end_ask(struct coord *, uint64_t now_ms);
 bool end_output_closed(struct coord *, const struct fail *, bool again,
 		       uint64_t now_ms);
-/* Asked to stop: when what is under way has ended, the rest is given up. */
+/* A run that drains: when all that is under way has ended, gives up the
+   rest. */
 void end_drain(struct coord *);
-/* Asked to suspend it: when what was begun has ended and is saved, it is
-   left. */
+/* A run that is suspended: when all that was begun has ended and is saved,
+   leaves it to be resumed. */
 void end_suspended(struct coord *);
-/* Peers may be away or stopped: whoever asked us to stop will not wait. */
+/* Ends a run whose grace is over, or whose servers leave while it is
+   suspended: who sent the signal will not wait longer. */
 void end_check_drain(struct coord *, uint64_t now_ms);
-/* The last checkpoint, then everybody may go. */
+/* Makes the final checkpoint, then tells all members to stop. */
 void end_run(struct coord *, uint64_t now_ms);
 /*
- * Who broke off had nothing left to do but to tell everybody to stop: servers
- * that are not there any more were told, and new ones in their places are
- * not ours.
+ * Had the run that is resumed nothing left to do but to tell its members to
+ * stop?  Then servers that are gone were told, and new ones in their places
+ * are not this run's.
  */
 bool end_nothing_left(const struct coord *);
-/* How long servers are waited for who are to be waited for so long. */
+/* Returns how long servers are waited for, at most: ms, or less if nothing is
+   left to do. */
 uint64_t end_patience(const struct coord *, uint64_t ms);
+/* Ends a run that stops, when all members have left or their time is over. */
 void end_check_over(struct coord *, uint64_t now_ms);
 
 #endif

@@ -8,8 +8,9 @@
 
 enum ending_state {
 	ENDING_RUN,
-	ENDING_DRAIN,		/* what was begun ends, the rest is given up */
-	ENDING_SUSPEND,		/* only what was begun is done */
+	ENDING_DRAIN,		/* steps under way end, the rest is given up */
+	ENDING_SUSPEND,		/* steps under way end, the rest is for the
+				   coordinator that resumes the run */
 	ENDING_STOP,		/* members are told to stop */
 	ENDING_OVER
 };
@@ -18,20 +19,21 @@ void ending_init(struct coord *);
 void ending_release(struct coord *);
 enum ending_state ending_state(const struct coord *);
 bool ending_begun(const struct coord *);	/* nothing new is begun */
-/* The run ends with this error when coord.c hears of it; and: has it, since
-   this was last asked? */
+/* Notes the error that the run is to end with; coord.c asks for it with
+   ending_failed(), which returns the first one, once. */
 void ending_fail(struct coord *, const struct fail *);
 bool ending_failed(struct coord *, struct fail *);
-/* What it ends with is this; or, if there was nothing before. */
+/* Sets the error that the run ends with. */
 void ending_set(struct coord *, const struct fail *);
-/* With many submitters it is the status of the one that asked. */
+/* The same, unless there is one already.  With many submitters the error is
+   that of the submitter that asked. */
 void ending_note(struct coord *, const struct request *asked,
 		 const struct fail *);
-/* A request's own error: it ends the run, or (keep_going) only its status; or,
-   of many submitters, what that one has pending. */
+/* A request has failed: ends the run with that error; or (keep_going) only
+   notes it; or, with many submitters, ends what its submitter has pending. */
 void ending_error(struct coord *, const struct request *asked,
 		  const struct fail *);
-/* The run ends with this error, but what was trained is kept. */
+/* Ends the run with this error, but keeps what was trained: it drains. */
 void ending_wind_up(struct coord *, const struct fail *);
 const struct fail *ending_failure(const struct coord *);
 int ending_status(const struct coord *);
@@ -42,15 +44,15 @@ void ending_drain(struct coord *);
 void ending_suspend(struct coord *);
 void ending_stop(struct coord *);
 void ending_over(struct coord *);
-/* It is over, but has not ended: whoever starts it again goes on with it. */
+/* The coordinator ends, but the run does not: started again, it resumes it. */
 void ending_leave(struct coord *, const struct fail *);
 bool ending_is_left(const struct coord *);
-/* Nobody takes our results. */
+/* The results cannot be written any more. */
 void ending_output_closed(struct coord *);
 bool ending_output_is_open(const struct coord *);
 void ending_write(const struct coord *, struct pack *);
 void ending_read(struct coord *, struct unpack *);
-/* It was ending: what it had not given up is given up now. */
+/* The journal says that the run was ending: it drains again. */
 void ending_read_drain(struct coord *);
 const char *ending_check(const struct coord *);
 

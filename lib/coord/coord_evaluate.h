@@ -11,10 +11,17 @@ struct member;
 void evaluate_init(struct coord *);
 void evaluate_release(struct coord *);
 /*
- * Give a shard to each who has none; the request is borrowed until it is over.
- * The result of one that is DONE is told.  It is of a cut, or with NULL of the
- * live model: the barrier at the front, which is passed if it fails, so that
- * only one of a cut is FAILED here.
+ * Advances an evaluation: begins it, if none is under way, and gives a shard to
+ * each worker that has none.  The request is borrowed until the evaluation is
+ * over.  It scores a cut; or, with NULL, the live model, for the barrier at the
+ * front of the queue.  Returns
+ *
+ *	RUNS		it is not over
+ *	DONE		it is over, and its result has been reported
+ *	FAILED		one of a cut has failed: see evaluate_report_failure()
+ *	CUT_LOST	servers no longer have the cut
+ *
+ * One of the live model that fails is reported at once, and its request passed.
  */
 struct evaluation_cut {
 	uint64_t number, step;
@@ -24,18 +31,22 @@ enum evaluation_state { EVALUATION_RUNS, EVALUATION_DONE, EVALUATION_FAILED,
 enum evaluation_state evaluate_advance(struct coord *, const struct request *,
 				       const struct evaluation_cut *,
 				       uint64_t now_ms);
-/* The last one, of a cut, has FAILED: that is told, and why. */
+/* Reports the error of the evaluation that has FAILED, and copies it to
+   *why. */
 void evaluate_report_failure(struct coord *, struct fail *why);
-/* Nobody waits for it any more. */
+/* Gives up the evaluation under way. */
 void evaluate_give_up(struct coord *);
-/* It died, perhaps while it scored a shard: if too many have, nobody can. */
+/* The worker died: if it was scoring a shard under which QUEUE_DEATHS have
+   died, the evaluation fails (FAIL_DATA). */
 void evaluate_died(struct coord *, const struct member *);
 void evaluate_join(struct coord *, const struct member *);
 const char *evaluate_check(const struct coord *);
+/* The worker is gone: takes back its shard, for another worker. */
 void evaluate_take_back(struct coord *, struct member *);
+/* A worker has scored its shard (EVALUATED); -1: FAIL_PROTOCOL. */
 int evaluate_done(struct coord *, struct member *, const struct message *,
 		  struct fail *);
-/* An evaluation that cannot be: bad data, no such file. */
+/* It could not (REFUSED): bad data, no such file; or the cut is lost. */
 void evaluate_refused(struct coord *, struct member *,
 		      const struct message *);
 

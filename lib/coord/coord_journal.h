@@ -1,5 +1,6 @@
 /*
- * coord_journal - how records are kept, and what has ended since.
+ * coord_journal - how and when records are written to the journal, and the
+ * notes of what has ended since the last one.
  */
 #ifndef PS_COORD_JOURNAL_H
 #define PS_COORD_JOURNAL_H
@@ -8,50 +9,70 @@
 
 void journal_init(struct coord *);
 void journal_release(struct coord *);
-/* A record.  safe: with all before it, or coord.c hears that it failed. */
+/* ---- records ---- */
+
+/*
+ * Writes a record; without a journal, or when it is lost, does nothing.  safe:
+ * it is on disk when the call returns, with all records before it.  If that
+ * fails, journal_failed() is true from then on.
+ */
 void journal_add(struct coord *, enum journal_kind, const struct pack *,
 		 bool safe);
-/* A record could not be kept: nobody is to be told what it was about.  And:
-   why, if that is so since this was last asked. */
+/* Could a record not be written?  Then no message may go out that relies on it.
+   And: the same, once, with the reason. */
 bool journal_failed(const struct coord *);
 bool journal_failure(struct coord *, struct fail *why);
-/* Nothing more goes into it. */
+/* Nothing more is written to the journal; and: is that so? */
 void journal_lose(struct coord *);
 bool journal_lost(const struct coord *);
+/* Returns the number of the last record. */
 uint64_t journal_records(const struct coord *);
-/* Records go there, until it is NULL: to a fold for the cut of steps below;
-   and which steps the last one was for. */
+/* Directs records into the contents of a fold, for the steps below; NULL: to
+   the journal again.  And: returns the steps that the last fold was for. */
 void journal_fold(struct coord *, struct pack *into, uint64_t below);
 uint64_t journal_folded(const struct coord *);
 /*
- * Without checkpoints nothing else makes it shorter: is it time to fold it?
- * And: all steps below the last fold have ended, and it says so.
+ * Is it time to fold the journal of a run that makes no checkpoints?  Nothing
+ * else would make that shorter.  And: have all steps below its last fold ended,
+ * and does the journal say so?
  */
 bool journal_is_long(const struct coord *);
 bool journal_settled(const struct coord *);
-/* Is a record of this kind numbered?  What begins, holds others or is the last
-   is not. */
+/* Are records of this kind numbered?  RUN, FOLD and FINISHED are not. */
 bool journal_numbers(enum journal_kind);
 
-/* What is done from now on is in it, or no more; so many records were. */
+/* ---- read again ---- */
+
+/* begin: what is done from now on is in the journal already; else no more. */
 void journal_replay(struct coord *, bool begin);
 bool journal_replays(const struct coord *);
+/* What was read: the number of the last record; the bytes of one more record;
+   the number of the last request line; the bytes of results written. */
 void journal_count(struct coord *, uint64_t records);
 void journal_grow(struct coord *, size_t bytes);
 void journal_last_line(struct coord *, uint64_t number);
 void journal_resume(struct coord *, uint64_t written);
+/* Returns the last two of these, as coord_start() does. */
 void journal_go_on(struct coord *, uint64_t *line, uint64_t *written);
 
+/* ---- request lines ---- */
+
+/* Takes a line, which journal_lines() writes with all others taken since;
+   journal_add_lines() writes these at once. */
 void journal_line(struct coord *, const char *line, size_t size,
 		  uint64_t number);
 void journal_lines(struct coord *);
 void journal_add_lines(struct coord *, const struct text *);
-size_t journal_line_bytes(const struct coord *);	/* not in it yet */
+/* Returns the bytes of the lines that are not in the journal yet. */
+size_t journal_line_bytes(const struct coord *);
+
+/* ---- notes ---- */
 
 /*
- * What a record of JOURNAL_ENDS says of steps and requests: a number and two
- * more.  Of those from NOTE_CALLED on the first one is a submitter's number;
- * coord_submit.c says what follows.
+ * What a record of JOURNAL_ENDS says about steps and requests: a list of notes,
+ * each of which is one of these numbers and two more.  From NOTE_CALLED on the
+ * first of the two is a submitter's number, and coord_submit.c says what
+ * follows them.
  */
 enum journal_note {
 	NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED, NOTE_CLOSED,
@@ -61,55 +82,63 @@ enum journal_note {
 };
 void journal_done(struct coord *, uint64_t step);
 void journal_void(struct coord *, uint64_t step);
-/* The barrier at the front is behind us. */
+/* Passes the barrier at the front of the queue, and notes it. */
 void journal_pass(struct coord *);
-/* Of those in the background the i-th has ended, or was given up. */
+/* The i-th request in the background has ended, or was given up. */
 void journal_background(struct coord *, size_t i, bool given_up);
-void journal_closed(struct coord *);	/* an epoch; another one begins */
-/* The first one begins: its steps have numbers when those in front of it have
-   ended, in the journal, too. */
+/* An epoch of the request at the front has ended, and another one begins. */
+void journal_closed(struct coord *);
+/* An epoch begins: none of its steps is leased before the journal has the ends
+   of the steps in front of it, so that a replay gives the same numbers. */
 void journal_begun(struct coord *);
+/* Requests at the front were given up, with all steps that have numbers. */
 void journal_dropped(struct coord *, size_t requests);
-/* Of many submitters what one has; others begin again what they had. */
+/* One submitter's requests were given up; the steps that others had under way
+   begin again, under other numbers. */
 void journal_dropped_of(struct coord *, size_t owner);
-/* One of many submitters; more: what follows, or NULL. */
+/* A note about a submitter.  more: the bytes behind it; NULL: none. */
 void journal_submitter(struct coord *, enum journal_note, size_t owner,
 		       uint64_t number, const struct pack *more);
-/* Nothing more is begun, because of the failure, or because it was asked; and:
-   that is in it. */
+/* The run drains: notes it once.  And: the journal that was read said so. */
 void journal_ending(struct coord *);
 void journal_has_ending(struct coord *);
 /*
- * A run that is resumed from a checkpoint does not run its steps again: that
- * they have ended, and their results, must be safe on disk before there can
- * be one.
+ * Is every end that was noted safe on disk?  No checkpoint may be written
+ * before that: a run that is resumed from it does not run its steps again, and
+ * would lack their results.
  */
 bool journal_safe(const struct coord *);
-/* A barrier was passed: nothing behind it is leased before that is noted. */
+/* Was a barrier passed that is not in the journal yet?  Then nothing behind it
+   is leased. */
 bool journal_waits(const struct coord *);
-/* true: all is noted; or nothing is leased before it is. */
+/* Is everything noted in the journal?  If not, it is waited for. */
 bool journal_await(struct coord *);
-/* Bytes of notes that are not in it yet. */
+/* Returns the bytes of the notes that are not in the journal yet. */
 size_t journal_note_bytes(const struct coord *);
 /*
- * Of many submitters: what they ask, whose turn it is and their results go into
- * it together, now and then, as each time may take a disk milliseconds.  It is
- * time now, until this is said to be over: turns may begin, and what is to be
- * kept is.  Is it so long since the last time, or does anybody wait?
+ * With many submitters their requests, turns and results are written together,
+ * for each write may take the disk milliseconds.  The journal is open for that
+ * from journal_open(true) to journal_open(false), in a tick: only then turns
+ * may begin.
  */
 void journal_open(struct coord *, bool begin);
-/* The next tick comes: what was written before it was has taken so long. */
+/* A tick begins: measures how long the last such write took, and derives from
+   it when the next one may come. */
 void journal_took(struct coord *, uint64_t now_ms);
 bool journal_is_open(const struct coord *);
+/* Was the last write long enough ago, or is one waited for? */
 bool journal_can_open(const struct coord *, uint64_t now_ms);
-/* Is there anything to be kept?  lines: results; changed: what nobody waits
-   for. */
+/* Is there anything to write?  lines: there are results; changed: there is what
+   nobody waits for, which is written after NOTE_MS. */
 bool journal_is_awaited(const struct coord *, bool lines, bool changed,
 			uint64_t now_ms);
-/* Is it time to note what has ended?  Then that is the notes, when so many
-   bytes of results are written; and: they are in it, and something waited. */
+/* Is it time to write the notes?  whole: a checkpoint waits for them to be
+   safe. */
 bool journal_due(const struct coord *, bool now_or_never, bool whole,
 		 uint64_t now_ms);
+/* Returns the notes to write, and keeps the bytes of results that are written;
+   good until journal_has_notes(), which says that the journal has them, and
+   returns whether anything behind a barrier waited for that. */
 const struct pack *journal_notes(struct coord *, uint64_t written,
 				 uint64_t now_ms);
 bool journal_has_notes(struct coord *);
