@@ -1,19 +1,21 @@
 /*
- * The coordinator: what happens, and what follows from it.  Nobody else knows
- * all of its parts, which coord_private.h puts in order; what one of them has
- * found out is passed on from here to whom it concerns.
+ * The coordinator: events come in here, and here each part is asked what
+ * follows from them.  This file alone knows all parts, which coord_private.h
+ * puts in order; it passes on what one part finds out to those that it
+ * concerns.
  *
- * Where what does not exist yet would be plugged in:
+ * Where future work would be plugged in:
  *
  *  - Steps by a program's name: a field of struct request, which the queue
- *    keeps with the step and lease_terms bring to the scheduler; which workers
- *    know that program is a part of its own, of each member by its index, and
+ *    keeps with the step and lease_terms bring to the scheduler; a part of its
+ *    own, which keeps by each member's index the programs that it knows; and
  *    one more question in worker_leasable().
  *  - Relays: a part below members, by which a message to a member goes to the
- *    peer that it is behind; coord_receive() asks it first who is speaking.
+ *    peer that it is behind; coord_receive() asks it first who has sent it.
  *  - Servers that come and go: a part that recover asks, between GREET and
- *    PLAN, which places there are.  What is kept of each server (rerun, marks,
- *    standbys, recovery, the fleet) is made anew with the plan's number.
+ *    PLAN, which servers there are.  The state of each server (in rerun,
+ *    watermarks, standby, recover, the fleet) is made anew with the plan's
+ *    number.
  */
 #include "coord/coord.h"
 
@@ -53,7 +55,7 @@
 
 #define TERM		1		/* of a run that nobody has resumed */
 #define PLAN_NUMBER	1
-#define MAX_REQUESTS	4096		/* read ahead, */
+#define MAX_REQUESTS	4096		/* that are read ahead, */
 #define MAX_ARGUMENTS	((size_t)16 << 20)	/* and bytes of arguments */
 #define MAX_LINES	((size_t)16 << 20)	/* bytes, not in the journal */
 #define PROBE_MS	250		/* or a quarter of a lease */
@@ -123,11 +125,12 @@ coord_begin_queue(struct coord *c, uint64_t first)
 	if (c->o.mode == MODE_SSP)
 		queue_bound(c->queue, c->o.ahead);
 	queue_follow(c->queue, c->o.samplers);
-	/* Until it is known what the servers have. */
+	/* Steps that servers have from an earlier coordinator must get their
+	   numbers first: see background_begin(). */
 	queue_pass_background(c->queue, true);
 }
 
-/* Do results and the PLAN, which takes the model to everybody, get through? */
+/* Does every result fit into its message, and the model and plan into PLAN? */
 static int
 check_limits(const struct coord *c, struct fail *f)
 {
@@ -168,7 +171,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	c->scheduler = &scheduler_async;
 	if (o->mode == MODE_SYNC) {
 		c->scheduler = &scheduler_sync;
-		c->o.pack = 1;		/* what is leased is a replica */
+		c->o.pack = 1;		/* a lease is one replica */
 	}
 	c->source = source;
 	c->model = model;
@@ -249,8 +252,9 @@ coord_free(struct coord *c)
 }
 
 /*
- * A part of the coordinator has found out what the run ends with, or a record
- * could not be kept: it ends, now that the part has returned.
+ * Ends the run if a part of the coordinator has found an error that ends it, or
+ * a record could not be written: a part cannot do that itself, for end is below
+ * it.  true: the run has ended.
  */
 static bool
 settle(struct coord *c, uint64_t now)
@@ -264,7 +268,7 @@ settle(struct coord *c, uint64_t now)
 	return c->phase == PHASE_END;
 }
 
-/* Steps that were given up are refused by all servers, or by a new term. */
+/* All servers refuse the steps that were given up, or a new term does. */
 static void
 voided(struct coord *c)
 {
@@ -285,7 +289,7 @@ begin_run(struct coord *c, uint64_t now)
 	report_begin(c, now);
 }
 
-/* The servers hold what they are to hold: now the workers. */
+/* All servers have the plan and the variables: now workers get the plan. */
 static void
 go_on(struct coord *c, uint64_t now)
 {
@@ -423,7 +427,7 @@ coord_request(struct coord *c, const char *line, size_t size,
 void
 coord_end_of_requests(struct coord *c, uint64_t now)
 {
-	/* Others may have more of them: it is for one to say stop. */
+	/* Other submitters may have more: one of them has to request stop. */
 	if (submitters_open(c->submitters) && !c->told_to_stop) {
 		submitters_close(c->submitters, SUBMITTER_OWN);
 		return;
@@ -432,7 +436,7 @@ coord_end_of_requests(struct coord *c, uint64_t now)
 	coord_advance(c, now);
 }
 
-/* 1: the barrier at the front is behind us. */
+/* 1: the save request at the front has been passed; 0: it waits. */
 static int
 pass_save(struct coord *c, const struct request *r)
 {
@@ -490,9 +494,9 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 }
 
 /*
- * What has become of standbys.  Whoever hears of one that took over may begin
- * the lost one as its standby, and the coordinator that resumes the run must
- * look for it there.
+ * Acts on what has become of standbys.  When one has taken over, the lost
+ * server may be started again as its standby: the journal has to say before
+ * that where the server is now, for a coordinator that resumes the run.
  */
 static void
 take_news(struct coord *c, enum standby_news news)
@@ -504,7 +508,7 @@ take_news(struct coord *c, enum standby_news news)
 		recover_begin(c);
 }
 
-/* All servers are there, or those in their places. */
+/* All servers are there, or the standbys that took over. */
 static void
 greeted(struct coord *c, uint64_t now)
 {
@@ -514,7 +518,8 @@ greeted(struct coord *c, uint64_t now)
 		recover_ask_plan(c);
 }
 
-/* The last step below a cut has its number: what is so now is kept. */
+/* Folds the journal, if the last step below a checkpoint's cut has been given
+   its number, or if the journal has become long. */
 static void
 fold(struct coord *c)
 {
@@ -526,8 +531,8 @@ fold(struct coord *c)
 		records_shorten(c, c->told_to_stop);
 }
 
-/* A turn is in the journal before anything else happens; there are no others
-   in this tick, so that what is to be there comes together. */
+/* Writes the turns that have begun to the journal before anything else happens.
+   No more of them begin in this tick, so that they are written together. */
 static void
 commit(struct coord *c)
 {
@@ -535,8 +540,8 @@ commit(struct coord *c)
 		journal_open(c, false);
 }
 
-/* Steps up to the next cut; and on, when it is known what that has.  What was
-   given to who could not be reached is given to others. */
+/* Leases steps up to the next cut, and beyond it when all steps below the cut
+   have numbers.  Leases of a worker that could not be reached go to others. */
 static void
 give_out(struct coord *c)
 {
@@ -552,8 +557,8 @@ give_out(struct coord *c)
 	background_begin(c);
 }
 
-/* What is being published is the newest checkpoint, or it is not: that is known
-   before anybody loads one. */
+/* Waits until all servers are there; and for a checkpoint that is being
+   published, for only then it is known which one the servers are to load. */
 static void
 greet(struct coord *c, uint64_t now)
 {
@@ -567,7 +572,8 @@ greet(struct coord *c, uint64_t now)
 	settle(c, now);
 }
 
-/* What is at the front of the queue, and what is about to be. */
+/* Passes the barriers at the front of the queue, as far as they are done, and
+   advances the evaluations in the background. */
 static void
 take_requests(struct coord *c, uint64_t now)
 {
@@ -597,7 +603,7 @@ may_give_out(const struct coord *c)
 		(c->started && (!cancel_under_way(c) || !rerun_idle(c)));
 }
 
-/* Nothing is left to do, but to save it. */
+/* Is nothing left to do but the final checkpoint? */
 static bool
 all_done(const struct coord *c)
 {
@@ -635,8 +641,8 @@ go_ahead(struct coord *c, uint64_t now)
 	fold(c);
 }
 
-/* With a journal it is for coord_tick(), so that what many wait for becomes
-   safe at once. */
+/* With a journal coord_tick() calls this, so that one write serves all
+   submitters that wait. */
 static void
 notify_submitters(struct coord *c)
 {
@@ -653,7 +659,8 @@ coord_advance(struct coord *c, uint64_t now)
 {
 	c->now_ms = now;
 	settle(c, now);
-	/* Taken many at a time, they are made safe many at a time. */
+	/* Requests that are read many at a time go to the journal as one
+	   record. */
 	if (queue_requests(c->queue) <= MAX_REQUESTS / 2 &&
 	    queue_bytes(c->queue) <= MAX_ARGUMENTS / 2)
 		c->queue_full = false;
@@ -690,7 +697,8 @@ coord_down(struct coord *c, uint64_t peer, uint64_t now)
 		standby_down(c, peer, now);
 }
 
-/* A journal that is older than what was told stays as it was. */
+/* A journal that is older than the servers know (it was restored or cut short)
+   is left as it is. */
 static void
 fleet_failed(struct coord *c, const struct fail *why, uint64_t now)
 {
@@ -745,7 +753,8 @@ coord_somebody_left(struct coord *c, uint64_t now)
 	coord_advance(c, now);
 }
 
-/* Who was to be heard while we did not listen is excused. */
+/* If this process was stopped for a while, the silence of its peers in that
+   time does not count. */
 static void
 note_pause(struct coord *c, uint64_t now)
 {
@@ -841,13 +850,14 @@ void
 coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	   uint64_t now)
 {
-	/* With many submitters coord_tick() says when. */
+	/* With submitters coord_tick() writes the journal. */
 	if (submitters_open(c->submitters)) {
 		if (now_or_never)
 			records_commit(c, now);
 		return;
 	}
-	/* A checkpoint waits for it, which holds what it is about. */
+	/* A whole cut waits to be saved until the ends of its steps are
+	   safe. */
 	if (records_ends(c, written, now_or_never, cut_whole(c), now))
 		coord_advance(c, now);
 	settle(c, now);
@@ -857,7 +867,7 @@ void
 coord_finish(struct coord *c, uint64_t written, uint64_t now)
 {
 	coord_note(c, written, true, now);
-	journal_lines(c);	/* a pipe does not bring them again */
+	journal_lines(c);	/* lines from a pipe cannot be read again */
 	if (!ending_is_left(c))
 		records_finished(c);
 }

@@ -1,6 +1,7 @@
 /*
- * The coordinator's scheduler for steps that wait for no others, or (ssp) for
- * none that are far behind: a step is one worker's.
+ * The coordinator's scheduler for async, where steps do not wait for each
+ * other, and ssp, where they wait only for steps that are far behind.  One
+ * worker runs the whole of a step.
  */
 #include "coord/coord_data.h"
 #include "coord/coord_lease.h"
@@ -18,7 +19,8 @@ nothing(struct coord *c)
 	(void)c;
 }
 
-/* false: there is nothing to give out now. */
+/* Leases steps to the worker: steps that a server lacks first.  false: there is
+   nothing to lease now. */
 static bool
 lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 {
@@ -48,7 +50,7 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 	m.lease.pass = terms.pass;
 	m.lease.more = terms.more;
 	if (outbox_send(c->outbox, w->peer, &m) < 0) {
-		memset(lease, 0, sizeof(*lease));	/* never had */
+		memset(lease, 0, sizeof(*lease));	/* it never had it */
 		w->unreachable = true;
 	}
 	return true;
@@ -69,8 +71,9 @@ give(struct coord *c, const struct lease_room *room)
 }
 
 /*
- * A step counts when it is first reported done: all of its parts have been
- * acknowledged.  What comes later, of another attempt, is no news.
+ * A step counts when it is first reported done: the servers have acknowledged
+ * all of its parts.  Later results of the step, from other attempts, do not
+ * count.
  */
 static enum taken
 take(struct coord *c, struct member *w, uint64_t lease,

@@ -1,12 +1,13 @@
 /*
- * The coordinator's evaluations in the background.  When the turn of one has
- * come, which is when all steps in front of it have numbers, the servers are
- * told to hold what these steps make (FREEZE).  Then the steps behind it may
- * have numbers.  It is scored by that cut when the steps in front of it have
- * ended, one evaluation at a time, and the cut is let go (THAW).
+ * The coordinator's evaluations in the background.  The turn of an evaluation
+ * comes when all steps in front of it have numbers: then the servers are asked
+ * to keep the values that these steps make (FREEZE, a cut).  When they have
+ * answered, the steps behind it may get numbers.  When the steps in front of it
+ * have ended, the evaluation scores the cut, and the servers let the cut go
+ * (THAW).  Evaluations are scored one at a time.
  *
- * One that has begun is still in the queue, and so in the journal: whoever
- * goes on with the run begins it again, with a cut of its own.
+ * An evaluation that has begun is still in the queue, and so in the journal:
+ * the coordinator that resumes the run begins it again, with a new cut.
  */
 #include "coord/coord_background.h"
 
@@ -21,10 +22,12 @@
 
 #include <stdlib.h>
 
-#define MOST	8	/* cuts that servers hold at once: the next one waits */
+#define MOST	8	/* cuts of evaluations in the background at once: the
+			   next evaluation waits */
 
 /*
- * A server holds 64, of evaluators too.
+ * States of an evaluation.  A server holds at most 64 cuts, with those of
+ * evaluators.
  *
  *	none --background_begin()--> FREEZE --background_frozen()--> OPEN
  *	OPEN --background_advance()--> WHOLE
@@ -35,9 +38,9 @@
  *	any --background_give_up(), background_cancel()--> none
  */
 struct one {
-	const struct request *request;	/* the queue's */
+	const struct request *request;	/* borrowed from the queue */
 	enum { FREEZE, OPEN, WHOLE } state;
-	uint64_t cut, step;
+	uint64_t cut, step;	/* its number; it is of the steps below */
 };
 
 struct background {
@@ -57,7 +60,7 @@ background_release(struct coord *c)
 	free(c->background);
 }
 
-/* Its place among those of the queue. */
+/* Returns the request's index among the queue's background requests. */
 static size_t
 place_of(const struct coord *c, const struct request *r)
 {
@@ -68,7 +71,7 @@ place_of(const struct coord *c, const struct request *r)
 	return i;
 }
 
-/* Nothing more is known of it; if servers hold its cut, they let go. */
+/* Forgets the evaluation; servers that hold its cut let it go. */
 static void
 drop(struct coord *c, struct one *one)
 {
@@ -82,7 +85,7 @@ drop(struct coord *c, struct one *one)
 		one[0] = one[1];
 }
 
-/* One that has no cut holds up steps until it has one again. */
+/* The evaluation waits for a new cut, and the steps behind it wait, too. */
 static void
 begin_again(struct coord *c, struct one *one)
 {
@@ -90,7 +93,7 @@ begin_again(struct coord *c, struct one *one)
 	drop(c, one);
 }
 
-/* It has a result, or an error. */
+/* The evaluation has a result or an error: its request ends. */
 static void
 end(struct coord *c, struct one *one)
 {
@@ -124,8 +127,9 @@ find(const struct coord *c, const struct request *r)
 }
 
 /*
- * Those that have no cut hold up the steps behind them; but the coordinator
- * before us may have given these out, and no cut can be below them.
+ * Can an evaluation begin now?  One without a cut holds up the steps behind it,
+ * but not those that an earlier coordinator has leased, and that servers may
+ * have: they get their numbers first, and the cut is made above them.
  */
 static bool
 can_begin(struct coord *c)
@@ -166,7 +170,7 @@ background_frozen(struct coord *c, uint64_t cut, const struct fail *why)
 	while (one < b->of + b->count && one->cut != cut)
 		one++;
 	if (one == b->of + b->count)
-		return;		/* it has been let go */
+		return;		/* that cut was let go meanwhile */
 	if (why) {
 		report_error(c, one->request, "eval", WIRE_NONE, NULL,
 			     why->text);
@@ -177,7 +181,7 @@ background_frozen(struct coord *c, uint64_t cut, const struct fail *why)
 	queue_background_begin(c->queue, place_of(c, one->request), true);
 }
 
-/* The first one, by its cut.  false: it is not over. */
+/* Scores the first evaluation.  false: that is not over. */
 static bool
 score(struct coord *c, uint64_t now)
 {

@@ -1,16 +1,18 @@
 /*
- * The steps that the coordinator gives up: all that are under way, for an
- * error or at the end; or a single one, which kills its workers.  The servers
- * are told first (VOID), and refuse them from then on.
+ * The steps that the coordinator gives up: all that are under way, after an
+ * error or at the end; or a single one, which kills its workers.  First the
+ * servers are told (VOID): from then on they refuse the gradients of these
+ * steps.
  *
  *	NONE --cancel_begin()--> DRAIN		(workers end what they are at)
  *	DRAIN --cancel_notify()--> VOID		(servers are told)
- *	DRAIN, VOID --cancel_begin()--> DRAIN	(a new term, not all had come)
+ *	DRAIN, VOID --cancel_begin()--> DRAIN	(a new term, before all servers
+ *						had answered)
  *	VOID --cancel_done()--> NONE
  *	DRAIN --cancel_done()--> NONE		(a new term, in rounds)
  *	DRAIN, VOID --cancel_give_up()--> NONE	(the run ends)
  *
- * and of the single one:
+ * and of the single step:
  *
  *	none --cancel_quarantine()--> asked --cancel_quarantine_done()--> none
  */
@@ -33,16 +35,18 @@
 
 struct cancel {
 	enum { CANCEL_NONE, CANCEL_DRAIN, CANCEL_VOID } state;
-	uint64_t died_ms, hung_ms;	/* when a worker last did; 0: none */
+	uint64_t died_ms, hung_ms;	/* when a worker last died, or hung;
+					   0: none has */
 
-	/* an error of a step's own making, which no join has told yet */
+	/* the error of a failed step, until a join has reported it */
 	struct fail error;
-	bool failing;		/* steps are given up because of that one: */
+	bool failing;		/* steps are given up because of this one: */
 	uint64_t step;
-	struct request asked;	/* its request: id and owner alone */
+	struct request asked;	/* its request: only id and owner */
 	char worker[32];
 
-	/* one that is quarantined, after so many deaths, the last of whom */
+	/* the step that is being quarantined, and the last worker that died
+	   under it */
 	bool aside;
 	uint64_t aside_step, deaths;
 	char aside_worker[32];
@@ -133,7 +137,8 @@ report_failed_step(struct coord *c)
 
 /* ---- all of them ---- */
 
-/* Those in the background; of many submitters as above. */
+/* Gives up the evaluations in the background.  With submitters coord_submit.c
+   reports to each what it loses. */
 static void
 give_up_background(struct coord *c)
 {
@@ -147,7 +152,7 @@ give_up_background(struct coord *c)
 	}
 }
 
-/* The barrier at the front; of many submitters as above. */
+/* Gives up the barrier at the front; the same applies. */
 static void
 pass_over(struct coord *c)
 {
@@ -163,7 +168,7 @@ pass_over(struct coord *c)
 void
 cancel_give_up(struct coord *c)
 {
-	/* Of many submitters coord_submit.c tells what each has pending. */
+	/* With submitters coord_submit.c reports what each has pending. */
 	void (*tell)(void *, const struct request *, uint64_t) =
 		submitters_open(c->submitters) ? NULL : report_cancelled;
 
@@ -181,7 +186,7 @@ cancel_give_up(struct coord *c)
 	report_given_up(c);
 }
 
-/* Which of them have a number, but were never leased. */
+/* Packs the ranges of these steps that have a number, but were never leased. */
 static void
 pack_waiting(struct pack *out, const struct coord *c, uint64_t first,
 	     uint64_t count)
@@ -202,8 +207,8 @@ pack_waiting(struct pack *out, const struct coord *c, uint64_t first,
 	ranges_release(&waiting);
 }
 
-/* All of these steps are given up: one, after so many deaths; or, with 0, for
-   what happened. */
+/* Writes the record that these steps are given up: one step, after this many
+   deaths; or, with deaths 0, all that are under way. */
 static void
 keep(struct coord *c, uint64_t first, uint64_t count, uint64_t deaths)
 {
@@ -224,7 +229,8 @@ keep(struct coord *c, uint64_t first, uint64_t count, uint64_t deaths)
 	pack_waiting(&out, c, first, count);
 	journal_add(c, JOURNAL_VOID, &out, true);
 	pack_reset(&out);
-	/* A fold takes the requests of steps under way for done. */
+	/* The last fold takes the requests of steps under way for done, which
+	   is no longer true: an empty fold revokes it. */
 	if (deaths == 0 && journal_folded(c) > queue_watermark(c->queue))
 		journal_add(c, JOURNAL_FOLD, &out, false);
 	pack_release(&out);
@@ -243,7 +249,8 @@ send_void(struct coord *c, uint64_t first, uint64_t count)
 		fleet_ask(c->fleet, &m);
 }
 
-/* Which ones are void, and which of them another step can read: kept. */
+/* Decides which steps are void, and, with samplers, which of them nobody has
+   begun, so that other steps can read their records; and writes that. */
 static void
 decide(struct coord *c)
 {
@@ -256,8 +263,9 @@ decide(struct coord *c)
 }
 
 /*
- * Steps above the low watermark that have ended are among those that servers
- * are to refuse: one that lacks some is given them first.  Rounds end in order.
+ * Does a server lack steps that have ended?  Some of these may lie above the
+ * low watermark, in the range that servers are to refuse: they are run again
+ * first.  In sync there are none above it, for rounds end in order.
  */
 static bool
 lacks_any(const struct coord *c)
@@ -288,11 +296,12 @@ awaits_worker(const struct coord *c)
 }
 
 /*
- * What came back may have been pushed, by one who is gone or in an earlier
- * term: servers would have steps of which nobody was told.  So it is done, as
- * long as there is anybody to do it.  A worker that has just died may be
- * started again, and has a lease to come; one that hangs may answer again; when
- * the coordinator has been started again, all workers are yet to come.
+ * Steps that were leased and came back may have been pushed, by a worker that
+ * is gone or in an earlier term: given up, they would be on servers without
+ * having been reported.  So they are done first, as long as there is a worker
+ * for them, or may be one soon: a worker that has just died may be started
+ * again, within lease_ms; one that hangs may answer again; and when the
+ * coordinator was started again, all workers are yet to come.
  */
 bool
 cancel_finishes(const struct coord *c)
@@ -327,8 +336,9 @@ cancel_notify(struct coord *c)
 }
 
 /*
- * The next number to the step whose turn it is.  An epoch at the front, which
- * the coordinator before us had begun, begins: steps of it may be on servers.
+ * Gives the next number to the step whose turn it is.  An epoch at the front
+ * begins, as it did under an earlier coordinator: servers may have steps of
+ * it.  false: no step is left.
  */
 static bool
 give_number(struct coord *c)
@@ -354,7 +364,7 @@ cancel_begin(struct coord *c)
 	if (c->scheduler->committing(c))
 		return;		/* that round ends first */
 	c->scheduler->give_up(c);
-	/* No other step may have the number of one that a server has. */
+	/* A number that servers know must not go to a later step. */
 	while (queue_next(c->queue) < fleet_high_watermark(c->fleet) &&
 	       give_number(c))
 		;
@@ -370,8 +380,8 @@ cancel_begin(struct coord *c)
 	cancel_notify(c);
 }
 
-/* Of many submitters the one that failed loses what it had under way; what is
-   told of that is known when the rest of it is given up. */
+/* With submitters: the one whose step failed loses what it had under way.  What
+   that was is reported when the rest of its requests is given up. */
 static void
 drop_failed(struct coord *c)
 {
@@ -417,7 +427,7 @@ cancel_is_decided(const struct coord *c)
 	return c->cancel->state == CANCEL_VOID || c->scheduler->rounds(c);
 }
 
-/* ---- one that is quarantined ---- */
+/* ---- a step that is quarantined ---- */
 
 static void
 ask_aside(struct coord *c, uint64_t step)
@@ -450,7 +460,7 @@ cancel_quarantine_done(struct coord *c)
 
 	v->aside = false;
 	if (!s || cancel_under_way(c))
-		return;		/* it was given up with all others */
+		return;		/* the step is given up with all others */
 	fail(&why, FAIL_DATA, "quarantined: %llu workers died under it",
 	     (unsigned long long)v->deaths);
 	report_error(c, queue_request(c->queue, v->aside_step), "train",
@@ -461,7 +471,7 @@ cancel_quarantine_done(struct coord *c)
 	fail_at(&why, "step %llu", (unsigned long long)v->aside_step);
 	ending_note(c, queue_request(c->queue, v->aside_step), &why);
 	queue_end(c->queue, v->aside_step);
-	/* More than one may have been found meanwhile. */
+	/* Other steps may have been quarantined meanwhile: the next one. */
 	for (uint64_t i = queue_watermark(c->queue); i < queue_next(c->queue);
 	     i++)
 		if ((s = queue_step(c->queue, i)) &&
@@ -527,8 +537,8 @@ cancel_read(struct coord *c, struct unpack *u)
 	request_release(&v->asked);
 	v->asked.id = size > 0 ? mem_text_n(id, size) : NULL;
 	v->asked.owner = owner;
-	/* Those in front of it had ended, but what came of them was kept
-	   nowhere: they are done again first. */
+	/* The steps from the low watermark to the first void one had ended,
+	   but their ends are not in the journal: they are done again first. */
 	v->state = first > queue_watermark(c->queue) ? CANCEL_DRAIN :
 		CANCEL_VOID;
 	for (ranges = unpack_uint(u); ranges > 0 && !u->bad; ranges--) {

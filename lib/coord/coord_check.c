@@ -1,7 +1,7 @@
 /*
- * What always holds of a coordinator that has taken an event and not yet the
- * next one.  A number is never given anew: when a part of this becomes a
- * component of its own, its invariants go with it.
+ * The invariants of a coordinator between two events.  Each has a number, which
+ * is never used again: when a part of the coordinator becomes a component of
+ * its own, its invariants move there with their numbers.
  */
 #include "coord/coord_background.h"
 #include "coord/coord_cancel.h"
@@ -33,7 +33,8 @@ member_of(const struct coord *c, const void *worker)
 	return m;
 }
 
-/* Is this step one of those that it has, to be run again for that server? */
+/* Has the worker this step in a lease, to run it again for that server
+   (WIRE_NONE: for none)? */
 static bool
 has_step(const struct coord *c, const struct member *w, uint64_t step,
 	 uint64_t server)
@@ -51,9 +52,9 @@ has_step(const struct coord *c, const struct member *w, uint64_t step,
 /* ---- steps ---- */
 
 /*
- * A step that is out is in the hands of somebody who can say what came of it:
- * else it would wait for ever.  While steps are given up, those that are out
- * wait for nobody.
+ * A step that is leased is in a lease of a worker, which will report its result
+ * or be found dead: else the step would wait for ever.  While steps are being
+ * given up, those that are leased wait for nobody.
  */
 static const char *
 check_leased(const struct coord *c)
@@ -93,7 +94,7 @@ check_again(const struct coord *c)
 	return NULL;
 }
 
-/* Whatever waits for an answer has asked for it. */
+/* A phase that waits for answers of the servers has asked them. */
 static const char *
 check_asks(const struct coord *c)
 {

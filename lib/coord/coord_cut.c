@@ -1,7 +1,8 @@
 /*
- * The coordinator's cuts: of all steps below one, for a checkpoint or for an
- * evaluator.  The servers are told of it (FREEZE), the steps below it end,
- * and it is saved and published, or given to who wants it, and let go (THAW).
+ * The coordinator's cuts.  A cut is the state of the servers with exactly the
+ * steps below a given one; it is made for a checkpoint or an evaluator.  The
+ * servers are told of it (FREEZE), the steps below it end, the cut is saved and
+ * published, or given to the evaluator, and let go (THAW).
  */
 #include "coord/coord_cut.h"
 
@@ -20,53 +21,59 @@
 #include <string.h>
 
 /*
- * A cut of all steps below one.  The servers are told of it first (FREEZE):
- * until all know, that step is not given out.  Then it is OPEN, while training
- * goes on, until the steps below it have ended.  One that is made every so
- * many steps is told of as soon as may be: so nobody waits for that.
+ * States of the cut of all steps below cut_plans.step.  The servers are told of
+ * it first (FREEZE): until all have answered, that step is not leased.  Then
+ * the cut is OPEN, while training goes on, until the steps below it have ended.
+ * The cut that comes every_steps is announced long before its step, so that
+ * no worker waits for the answers.
  *
  *	NONE --freeze()--> FREEZE --cut_frozen()--> OPEN --save()--> SAVE
  *	SAVE --cut_saved()--> PUBLISH --cut_published()--> NONE
- *	NONE --cut_saved()--> PUBLISH	(the newest one is said to be the last)
+ *	NONE --cut_saved()--> PUBLISH	(the newest one is marked as final)
  *	OPEN --give_cut(), call_off_cut(), cut_advance()--> NONE
  *	FREEZE, SAVE --cut_failed()--> NONE
  *	FREEZE, OPEN, SAVE --cut_give_up()--> NONE
  */
 enum cut_state { CUT_NONE, CUT_FREEZE, CUT_OPEN, CUT_SAVE, CUT_PUBLISH };
 
-/* What an evaluator has, and wants. */
+/* The cut that an evaluator has, and the one that it waits for. */
 struct holder {
-	uint64_t cut;		/* that it holds; or WIRE_NONE */
-	bool wants;		/* another one, */
-	uint64_t request;	/* by this one of its requests */
+	uint64_t cut;		/* its number; WIRE_NONE: it has none */
+	bool wants;		/* it waits for one, */
+	uint64_t request;	/* which it asked for by this request */
 };
 
 struct cut_plans {
-	struct holder *of;		/* each member */
+	struct holder *of;		/* each member, by its index */
 	size_t room;
+
+	/* the cut under way */
 	enum cut_state state;
-	uint64_t number, numbered;	/* its own; the last one given out */
-	uint64_t step;			/* it is of those below */
+	uint64_t number, numbered;	/* its number; the last one used */
+	uint64_t step;			/* it is of the steps below */
 	struct member *who;		/* it is for; NULL: a checkpoint */
-	bool reached;		/* all steps below it have a number: then, */
-	struct pack place;		/* the samplers stood here; and of */
-	struct samplers_reads visits;	/* these steps, those that */
-	uint64_t examples;			/* are done */
-	bool spoiled;		/* what they were to read others will */
-	bool wanted;		/* by a request */
-	bool again;		/* a checkpoint was lost while being made */
-	bool final;		/* the last one has been begun */
+	bool reached;		/* all steps below it have a number, and */
+	struct pack place;		/* then the samplers stood here; */
+	struct samplers_reads visits;	/* records that steps below it */
+	uint64_t examples;		/* have read, and their examples */
+	bool spoiled;		/* steps of it were given up, and their
+				   records are others' */
+	bool wanted;		/* by a save request */
+	bool again;		/* a checkpoint's cut was lost: one is due */
+	bool final;		/* the final checkpoint has been begun */
+
+	/* the checkpoints before it */
 	uint64_t saved_step;	/* of the last one; WIRE_NONE: none yet */
 	uint64_t tried_step, saved_ms;	/* of the last try */
 	uint64_t next;		/* no step at or over it is begun before there
 				   is a cut of those below */
 	bool job_waiting;
 	struct coord_job job;
-	bool cleanup;		/* what is left of one that failed */
-	uint64_t save_ms;	/* the last cut of one was whole */
+	bool cleanup;		/* files of a failed one may be left */
+	uint64_t save_ms;	/* when the last one was begun (SAVE) */
 	struct cut_figures told;
 	struct cut_base base;	/* the newest checkpoint */
-	bool reached_now;	/* of which coord.c is yet to hear */
+	bool reached_now;	/* reached, and coord.c has not asked yet */
 };
 
 void
@@ -106,7 +113,8 @@ cut_join(struct coord *c, const struct member *e)
 	cut->of[e->at].cut = WIRE_NONE;
 }
 
-/* Every so many steps is at multiples of it: the next one from this step. */
+/* Plans the next cut of those that come every_steps: at the first multiple of
+   it above this step that no step pushed in an earlier term has passed. */
 static void
 plan_next(struct coord *c, uint64_t from)
 {
@@ -193,15 +201,17 @@ thaw(struct coord *c, bool published)
 	c->cut->who = NULL;
 }
 
-/* What is published begins anew at a checkpoint: a lost one that was of so
-   many steps waits for as many more, so that nothing else is computed. */
+/* Is a checkpoint due for the one that was lost?  Not where values are pulled
+   as differences, which begin anew at each checkpoint: a cut at another step
+   would change what is computed.  There the next multiple of every_steps
+   comes. */
 static bool
 try_again(const struct coord *c)
 {
 	return c->cut->again && c->plan.every == 0;
 }
 
-/* Now, not only when so many steps are done. */
+/* Is a checkpoint due now, apart from those that come every_steps? */
 static bool
 checkpoint_due(const struct coord *c, uint64_t now)
 {
@@ -222,7 +232,8 @@ waiting_evaluator(const struct coord *c)
 	return NULL;
 }
 
-/* All steps below the cut have a number, and none above: keep what is so. */
+/* All steps below the cut have a number, and none above: notes where the
+   samplers stand, and what has been read. */
 static void
 reach_cut(struct coord *c)
 {
@@ -234,7 +245,8 @@ reach_cut(struct coord *c)
 	c->cut->examples = c->o.restored.examples + report_all(c)->examples;
 }
 
-/* Tell the servers of a cut of the steps below one, of which none is begun. */
+/* Tells the servers of a cut of the steps below this one, for an evaluator, or
+   (NULL) for a checkpoint.  No step at or above it has been leased. */
 static void
 freeze(struct coord *c, struct member *who, uint64_t step)
 {
@@ -257,7 +269,8 @@ freeze(struct coord *c, struct member *who, uint64_t step)
 	c->cut->state = CUT_FREEZE;
 }
 
-/* The servers know of a cut that lies ahead: it can be called off. */
+/* Do the servers know of a cut whose steps do not all have numbers yet?  Then
+   it can be called off. */
 static bool
 cut_ahead(const struct coord *c)
 {
@@ -328,7 +341,8 @@ cut_is_for(const struct coord *c, const struct member *m)
 	return c->cut->who == m;
 }
 
-/* A cut that was begun before lacks steps. */
+/* A cut that is under way does not count: it lacks steps that the request
+   asks for. */
 void
 cut_want(struct coord *c)
 {
@@ -350,7 +364,7 @@ cut_want_last(struct coord *c)
 	c->cut->tried_step = WIRE_NONE;
 }
 
-/* Is one more try still to be begun? */
+/* Is a last checkpoint missing, and has none been tried at this step? */
 static bool
 last_due(const struct coord *c)
 {
@@ -451,7 +465,7 @@ write_base(struct coord *c)
 	pack_release(&out);
 }
 
-/* The newest checkpoint: what a server that is lost will go back to. */
+/* Makes the cut the newest checkpoint, to which a lost server goes back. */
 static void
 take_base(struct coord *c, const char *name)
 {
@@ -463,7 +477,8 @@ take_base(struct coord *c, const char *name)
 		rerun_forget(c, c->cut->step);
 }
 
-/* One that was published before is now said to be the last. */
+/* Counts a checkpoint or a failure.  One that was only marked as final was
+   counted before. */
 static void
 count_checkpoint(struct coord *c, const struct fail *why, uint64_t now)
 {
@@ -475,7 +490,8 @@ count_checkpoint(struct coord *c, const struct fail *why, uint64_t now)
 	c->cut->told.saving_ms = now - c->cut->save_ms;
 }
 
-/* Values that are not finite will not be better at the next step. */
+/* Warns that there is no checkpoint.  If values are not finite (FAIL_DATA),
+   later checkpoints will fail, too: it names the newest good one. */
 static void
 warn_of_none(struct coord *c, const struct fail *why)
 {
@@ -488,7 +504,7 @@ warn_of_none(struct coord *c, const struct fail *why)
 		       spoilt ? newest : "");
 }
 
-/* A checkpoint came to its end; why it failed, or NULL. */
+/* A checkpoint is published, or has failed, and why. */
 static void
 checkpoint_ended(struct coord *c, const struct fail *why, uint64_t now)
 {
@@ -593,7 +609,8 @@ cut_published(struct coord *c, const struct fail *why, uint64_t now)
 {
 	c->cut->job_waiting = false;
 	checkpoint_ended(c, why, now);
-	/* A new term lets go of what an earlier one held. */
+	/* In GREET a new term is to come, and with it servers let go of all
+	   cuts. */
 	if (c->cut->job.again || c->phase == PHASE_GREET)
 		c->cut->state = CUT_NONE;
 	else
@@ -628,7 +645,7 @@ cut_possible(const struct coord *c)
 		(queue_waiting(c->queue) == 0 && !epoch);
 }
 
-/* A cut that is wanted now, or else the next of those that lie ahead. */
+/* Begins a cut that is wanted now, or else the next one every_steps. */
 static void
 begin_cut(struct coord *c, uint64_t now)
 {
@@ -645,8 +662,9 @@ begin_cut(struct coord *c, uint64_t now)
 }
 
 /*
- * All of its steps are void so far: whoever begins with the same checkpoint
- * again and again, and fails, is not to lose the older ones for that.
+ * Has this run done no step since the checkpoint that it began with?  Then it
+ * saves none: a run that is started from one checkpoint again and again, and
+ * fails each time, would push the older checkpoints out of the directory.
  */
 static bool
 adds_nothing(const struct coord *c)
@@ -695,7 +713,7 @@ cut_final(struct coord *c, uint64_t now)
 void
 cut_ask(struct coord *c, const struct member *e, uint64_t request)
 {
-	cut_let_go(c, e);	/* it never heard of that one */
+	cut_let_go(c, e);	/* the answer with that one was lost */
 	holder(c, e)->wants = true;
 	holder(c, e)->request = request;
 }
