@@ -1,6 +1,6 @@
 /*
- * The coordinator's samplers: their splits are counted, their blocks leased,
- * their epochs closed.
+ * The coordinator's data sets: workers count the records of their splits,
+ * leases say which records a step reads, epochs begin and end.
  */
 #include "coord/coord_data.h"
 
@@ -15,16 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a worker is at. */
+/* What a worker reads or counts. */
 struct reader {
 	uint64_t stream;	/* of the samplers; WIRE_NONE: it has none */
-	bool counting;		/* a split */
-	size_t sampler, split;	/* of this one */
-	uint64_t request;
+	bool counting;		/* it counts this split of this sampler, */
+	size_t sampler, split;
+	uint64_t request;	/* as INDEX of this number asks it to */
 };
 
-/* An epoch of a data set: the newest, and the totals of its steps, if some were
-   done. */
+/* The newest epoch of a data set, and the totals of its steps; open: it has
+   begun, and no line has reported them yet. */
 struct epoch {
 	uint64_t number;
 	struct totals totals;
@@ -32,16 +32,17 @@ struct epoch {
 };
 
 struct dataset {
-	struct reader *of;		/* each member */
+	struct reader *of;		/* each member, by its index */
 	size_t room;
-	uint64_t requests;		/* to count a split */
-	struct deaths deaths;		/* of each that is counted */
-	struct pack block, blocks, after;	/* of a lease */
+	uint64_t requests;		/* the last number of an INDEX */
+	struct deaths deaths;		/* of workers, for each split */
+	struct pack block, blocks, after;	/* frames of a message */
 	struct epoch epoch[SAMPLERS];	/* of each sampler, and: */
 	uint64_t kept[SAMPLERS];	/* epochs begun, in the journal */
 };
 
-#define AHEAD	8	/* leases of a stream, of which none has ended */
+#define AHEAD	8	/* leases, beyond those in flight, by which a stream
+			   may be ahead of the low watermark */
 
 void
 data_init(struct coord *c)
@@ -97,14 +98,14 @@ sampler(const struct coord *c, size_t i)
 	return samplers_get(c->o.samplers, i);
 }
 
-/* The step line that it is for; NULL: it does not say. */
+/* Returns the step line that the request names, or NULL. */
 static const char *
 line_of(const struct request *r)
 {
 	return r->call ? r->call->step : NULL;
 }
 
-/* By which data set is an epoch counted? */
+/* Returns the sampler by which the request's epochs are counted. */
 static size_t
 counted_by(const struct coord *c, const struct request *r)
 {
@@ -112,7 +113,7 @@ counted_by(const struct coord *c, const struct request *r)
 		samplers_first(c->o.samplers, line_of(r));
 }
 
-/* Steps of data of ours. */
+/* Checks a request whose steps read the coordinator's data. */
 static int
 can_read(const struct coord *c, const struct request *r, struct fail *f)
 {
@@ -190,7 +191,7 @@ ask(struct coord *c, struct member *w, size_t i, size_t split)
 	outbox_send(c->outbox, w->peer, &m);
 }
 
-/* To a worker that is free; false: none is left. */
+/* Asks a free worker to count a split; false: none is left. */
 static bool
 give_split(struct coord *c, struct member *w)
 {
@@ -226,7 +227,8 @@ data_take_back(struct coord *c, struct member *w)
 	reader(c, w)->stream = WIRE_NONE;
 }
 
-/* The file is to be counted as one: what is known of its parts is void. */
+/* The file of this split cannot be counted in parts: it becomes one split, and
+   answers about its parts no longer count. */
 static void
 count_whole(struct coord *c, size_t i, size_t split)
 {
@@ -296,7 +298,8 @@ read_position(struct samplers *s, const char *text, struct fail *f)
 	return r;
 }
 
-/* Go on where the checkpoint that was loaded had come to, if it is so. */
+/* Resumes the data where the checkpoint that the run begins with stood; if that
+   does not suit them, warns, and they begin with epoch 0. */
 static void
 restore(struct coord *c)
 {
@@ -309,7 +312,7 @@ restore(struct coord *c)
 			       "was: %s", c->o.restore, why.text);
 }
 
-/* The first request cannot be, and so none can. */
+/* The data cannot be read, so no request can be done: the run fails. */
 static void
 no_data(struct coord *c, const struct fail *why, const char *worker)
 {
@@ -328,7 +331,7 @@ data_counted(struct coord *c, struct member *w, const struct message *m,
 	int got = 0;
 
 	if (!reader(c, w)->counting || m->request != reader(c, w)->request)
-		return 0;	/* of a file that is counted anew */
+		return 0;	/* its file is counted anew */
 	if (u.bad || count > unpack_left(&u))
 		return fail(f, FAIL_PROTOCOL, "malformed INDEXED");
 	place = mem_alloc(count, sizeof(*place));
@@ -385,7 +388,7 @@ data_died(struct coord *c, const struct member *w)
 
 /* ---- leases ---- */
 
-/* A stream that nobody has. */
+/* Returns the first stream that no worker reads; WIRE_NONE: each has one. */
 static uint64_t
 free_stream(const struct coord *c, uint64_t streams)
 {
@@ -421,7 +424,7 @@ data_lease(struct coord *c, struct member *w, uint64_t limit, bool any,
 	};
 	uint64_t streams = samplers_streams(c->o.samplers);
 
-	if (streams < workers)	/* an epoch that begins may have more */
+	if (streams < workers)	/* the next epoch may have more streams */
 		streams = workers;
 	if (reader(c, w)->stream >= streams)
 		reader(c, w)->stream = free_stream(c, streams);
@@ -443,7 +446,8 @@ add_block(struct dataset *d, struct pack *to, struct block *b)
 	pack_blob(to, d->block.data, d->block.size);
 }
 
-/* A batch of one of the data sets, and the block behind its own. */
+/* Adds the batch at this place of a data set, and, for reading ahead, the block
+   that follows its own in the stream. */
 static void
 add_slice(struct coord *c, size_t i, uint64_t place)
 {
@@ -523,7 +527,7 @@ data_add_read(struct coord *c, const struct result *r,
 				  r->examples);
 }
 
-/* Totals are kept of the newest epoch that has begun: it closes last. */
+/* Totals are kept only of the newest epoch that has begun: it ends last. */
 void
 data_done(struct coord *c, const struct result *r, const float *scores,
 	  const unsigned char *positive, uint64_t now)
@@ -545,7 +549,7 @@ data_done(struct coord *c, const struct result *r, const float *scores,
 	}
 }
 
-/* Has an epoch begun of which the journal does not know? */
+/* Has an epoch begun that is not in the journal? */
 static bool
 have_begun(const struct coord *c)
 {
@@ -555,7 +559,7 @@ have_begun(const struct coord *c)
 	return false;
 }
 
-/* Is the step of one of those? */
+/* Does the step read records of such an epoch? */
 static bool
 is_unknown(const struct coord *c, uint64_t step)
 {
@@ -587,12 +591,12 @@ data_knows_epochs(struct coord *c, uint64_t first)
 	     "this run's journal does not know: it was cut short, or is an "
 	     "older one. Put the right one in its place, or remove it to "
 	     "begin anew", (unsigned long long)first);
-	journal_lose(c);		/* it stays as it was */
+	journal_lose(c);		/* the file stays as it is */
 	ending_fail(c, &why);
 	return false;
 }
 
-/* It may go on with one of which steps have been done. */
+/* The request may continue an epoch, of which steps have been done. */
 void
 data_begin_epoch(struct coord *c, const struct request *r, uint64_t now)
 {

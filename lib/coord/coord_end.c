@@ -1,6 +1,7 @@
 /*
- * The coordinator's end: a failure, an error, a signal, or nothing left to
- * do; what is under way ends, is saved, and everybody is told to stop.
+ * The coordinator's end, after a failure, an error or a signal, or when nothing
+ * is left to do: the steps under way end and are saved, and all members are
+ * told to stop.
  */
 #include "coord/coord_end.h"
 
@@ -24,14 +25,14 @@
 #include <stdlib.h>
 
 #define STOP_MS		5000		/* for members to leave */
-#define LAST_MS		1000		/* ... behind our grace */
-#define SUSPEND_MS	1000		/* for a server to be there again */
+#define LAST_MS		1000		/* ... after grace_ms, at most */
+#define SUSPEND_MS	1000		/* for a lost server to return */
 
 struct end {
-	uint64_t asked_ms;	/* to stop, by a signal; or 0 */
+	uint64_t asked_ms;	/* when a signal asked to stop; or 0 */
 	uint64_t deadline_ms;	/* for members to leave */
-	bool server_gone;	/* one of them */
-	bool servers_notified;	/* to stop, all of them */
+	bool server_gone;	/* the run ends for lack of a server */
+	bool servers_notified;	/* all have acknowledged STOP or BYE */
 };
 
 static const struct fail suspended = { .kind = FAIL_AGAIN };
@@ -48,7 +49,8 @@ end_release(struct coord *c)
 	free(c->end);
 }
 
-/* Servers that another run may have are not ours to stop. */
+/* Do the servers stay when the run ends?  They do, too, if another run may have
+   them, or another coordinator this run. */
 static bool
 leaves_servers(const struct coord *c)
 {
@@ -69,7 +71,7 @@ stop_members(struct coord *c, uint64_t now)
 	const uint64_t last = c->end->asked_ms + c->o.grace_ms + LAST_MS;
 	const uint64_t given_up = report_cancelled_requests(c);
 
-	/* The status does not tell. */
+	/* The exit status does not say it. */
 	if (c->end->asked_ms && ending_output_is_open(c) && given_up > 0)
 		report_warning(c, "requests given up: %llu",
 			       (unsigned long long)given_up);
@@ -100,7 +102,8 @@ end_patience(const struct coord *c, uint64_t ms)
 	return end_nothing_left(c) && ms > STOP_MS ? STOP_MS : ms;
 }
 
-/* It has not got again the servers of the run that it goes on with. */
+/* Is this a resumed run whose servers and min_workers have not all come back
+   yet? */
 static bool
 is_resuming(const struct coord *c)
 {
@@ -108,16 +111,20 @@ is_resuming(const struct coord *c)
 }
 
 /*
- * A run that loses its servers or workers, or is resumed and does not find
- * them, stays as it is: nobody is told to stop, nothing is given up, and
- * whoever starts it again finds it so.  Only what is damaged will not be
- * better then; and who asks through a pipe waits for an answer.  One whose
- * journal takes no more can be gone on with from what it has.
+ * Is the run left as it is, to be resumed, instead of ending with this error?
+ * Then no member is told to stop, and nothing is given up.  It is
+ *
+ *  - if its journal cannot be written any more: what is in there suffices;
+ *  - if it has lost its servers or workers; but not if its requests come
+ *    through a pipe, whose writer waits for an answer;
+ *  - if it was resumed, and does not find them; but not if data are damaged
+ *    (FAIL_DATA), for they will not be better next time.
  */
 static bool
 leaves(const struct coord *c, const struct fail *why)
 {
-	/* What workers have ended with is no failure of ours. */
+	/* Then why is the error of the workers, which says nothing about our
+	   data. */
 	const bool forsaken = watch_forsaken(c);
 
 	if (journal_lost(c))
@@ -130,7 +137,8 @@ leaves(const struct coord *c, const struct fail *why)
 		(why->kind != FAIL_DATA || forsaken);
 }
 
-/* Why it is left is nothing that whoever goes on with it is to end with. */
+/* Leaves the run.  The error is only this coordinator's: the one that resumes
+   the run does not end with it. */
 static void
 leave(struct coord *c, const struct fail *why)
 {
@@ -160,10 +168,11 @@ end_fail(struct coord *c, const struct fail *why, uint64_t now)
 		leave(c, why);
 		return;
 	}
-	if (why->kind)		/* or it is not worse than it was */
+	if (why->kind)
 		ending_set(c, why);
 	if (c->begun && why->kind == FAIL_AGAIN)
-		journal_lose(c);	/* who has taken over finishes it */
+		journal_lose(c);	/* it is now the coordinator's that
+					   has taken over the run */
 	give_up(c);
 	stop_members(c, now);
 }
@@ -189,7 +198,8 @@ end_ask(struct coord *c, uint64_t now)
 	if (c->o.suspend && ending_output_is_open(c) &&
 	    ending_state(c) != ENDING_DRAIN)
 		return suspend(c);
-	/* One that has begun, here or in a life before, is recovered first. */
+	/* A run that has begun, here or under an earlier coordinator, is
+	   recovered first. */
 	if (c->phase < PHASE_RUN && !c->begun && !c->resumed) {
 		end_fail(c, &none, now);
 		return false;
@@ -205,19 +215,21 @@ end_output_closed(struct coord *c, const struct fail *why, bool again,
 	ending_output_closed(c);
 	if (!again || !c->o.journal || (!c->begun && !c->resumed))
 		return end_ask(c, now);
-	journal_lose(c);		/* what is not said is not noted */
+	journal_lose(c);	/* it must not have results that are not
+				   written */
 	end_fail(c, why, now);
 	return false;
 }
 
-/* It has something to do with the servers that it has not got again. */
+/* Is this a resumed run that still waits for its servers, and has something
+   left to do with them? */
 static bool
 waits_to_resume(const struct coord *c)
 {
 	return is_resuming(c) && !end_nothing_left(c) && !journal_lost(c);
 }
 
-/* It ends now, because it was asked to, whatever there is left to do. */
+/* Ends the run now, as a signal asked, with whatever is left to do. */
 static void
 end_as_asked(struct coord *c, uint64_t now)
 {
@@ -236,7 +248,7 @@ end_as_asked(struct coord *c, uint64_t now)
 	if (!saved)
 		fail(&why, FAIL_IO, "no last checkpoint could be made: the "
 		     "newest is %s", newest);
-	/* Why it ends is another thing. */
+	/* It ends with the error that it had before. */
 	if (!saved && ending_status(c) != 0) {
 		report_warning(c, "%s", why.text);
 		why.kind = 0;
@@ -248,7 +260,7 @@ void
 end_without(struct coord *c, const struct fail *why, uint64_t now)
 {
 	c->end->server_gone = true;
-	if (c->end->asked_ms) {		/* they may be ending, too */
+	if (c->end->asked_ms) {	/* servers may have got the signal, too */
 		report_warning(c, "%s", why->text);
 		end_as_asked(c, now);
 	} else {
@@ -274,8 +286,8 @@ end_suspended(struct coord *c)
 		leave(c, &suspended);
 }
 
-/* They are ending with us, as when a whole job is told to: what they had not
-   saved will be done again. */
+/* Has a server left for good, with no standby in its place?  So it is when a
+   signal goes to a whole job.  What it had not saved will be done again. */
 static bool
 servers_end(const struct coord *c, uint64_t now)
 {
@@ -310,7 +322,7 @@ end_check_drain(struct coord *c, uint64_t now)
 		end_as_asked(c, now);
 }
 
-/* A codec that was to begin later than the run has ended. */
+/* Warns of codecs that were to begin at a later step than the run's last. */
 static void
 warn_of_codings(struct coord *c)
 {
@@ -334,7 +346,8 @@ end_run(struct coord *c, uint64_t now)
 {
 	if (cut_final(c, now))
 		return;
-	/* Who starts it again does not find those who were told. */
+	/* The journal first: members that were told to stop are not there for
+	   a coordinator that resumes the run. */
 	if (journal_await(c)) {
 		warn_of_codings(c);
 		stop_members(c, now);
@@ -342,8 +355,8 @@ end_run(struct coord *c, uint64_t now)
 }
 
 /*
- * Hang up only when those who called have left: what is still on its way to
- * them when a connection ends, as our STOP may be, is dropped.
+ * The run is over only when all members have left: a message that is still
+ * under way when its connection ends is dropped, and this may be our STOP.
  */
 void
 end_check_over(struct coord *c, uint64_t now)
@@ -356,8 +369,8 @@ end_check_over(struct coord *c, uint64_t now)
 		workers += m->role == ROLE_WORKER;
 	}
 	left = left && submit_have_all(c);
-	/* Who has not called yet would call in vain; a run that broke off
-	   had at least one. */
+	/* A worker that has not connected yet would find nobody: all of the
+	   cluster's are waited for, and of a resumed run at least one. */
 	left = left && workers >= c->o.workers && (workers > 0 || !c->resumed);
 	if (ending_state(c) == ENDING_STOP &&
 	    (left || now >= c->end->deadline_ms))
@@ -376,8 +389,8 @@ end_drain(struct coord *c)
 		return;
 	if (queue_watermark(c->queue) < queue_next(c->queue) ||
 	    !cut_possible(c)) {
-		/* Steps that were given out: what their workers are at is
-		   done before they are void. */
+		/* Steps are leased: those that workers have begun are done
+		   first, the rest is void. */
 		cancel_begin(c);
 		return;
 	}

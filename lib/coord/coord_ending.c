@@ -1,6 +1,6 @@
 /*
- * Whether the run goes on, and what it ends with.  What is to be done for that
- * coord_end.c does.
+ * Whether the run goes on, and what it ends with.  coord_end.c does what has to
+ * be done for that.
  *
  *	RUN --ending_drain(), ending_wind_up()--> DRAIN
  *	RUN --ending_suspend()--> SUSPEND
@@ -19,13 +19,13 @@
 
 struct ending {
 	enum ending_state state;
-	bool last_request;	/* no more of them will come */
-	bool unheard;		/* nobody takes our results */
-	bool abandoned;		/* for whoever starts it again, because: */
+	bool last_request;	/* no more requests will come */
+	bool unheard;		/* results cannot be written any more */
+	bool abandoned;		/* the run is left to be resumed, because: */
 	struct fail why_left;
-	int status;
+	int status;		/* of the run; not 0: for this reason */
 	struct fail failure;
-	bool failed;		/* and coord.c is yet to hear of it */
+	bool failed;		/* for this reason; coord.c is yet to ask */
 	struct fail why;
 };
 
@@ -81,7 +81,8 @@ ending_set(struct coord *c, const struct fail *why)
 	c->ending->status = (int)why->kind;
 }
 
-/* Of our own input or of nobody's: it is our own status. */
+/* Is the run's status concerned, and not a submitter's?  It is if the request
+   is nobody's or of our own input. */
 static bool
 is_own(const struct coord *c, const struct request *asked)
 {
@@ -113,7 +114,7 @@ ending_status(const struct coord *c)
 
 /* ---- states ---- */
 
-/* Nothing leads back from STOP. */
+/* STOP and OVER are not left for an earlier state. */
 static void
 become(struct coord *c, enum ending_state state)
 {

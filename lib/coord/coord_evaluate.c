@@ -1,7 +1,8 @@
 /*
- * The coordinator's evaluations by the workers: the files are dealt out in
- * shards, one to each, and their results added up.  There is one at a time: the
- * barrier at the front of the queue, or the first of those in the background.
+ * The coordinator's evaluations by the workers: the files are cut into shards,
+ * each worker scores one at a time, and the results are added up.  There is one
+ * evaluation at a time: the barrier at the front of the queue, or the first of
+ * those in the background.
  */
 #include "coord/coord_evaluate.h"
 
@@ -17,25 +18,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a worker is at. */
+/* The shard that a worker scores. */
 struct scorer {
 	bool evaluating;
-	uint64_t shard, request;
+	uint64_t shard, request;	/* as EVALUATE of this number asks */
 };
 
 struct shards {
-	struct scorer *of;		/* each member */
+	struct scorer *of;		/* each member, by its index */
 	size_t room;
-	bool begun;
-	const struct request *request;	/* then; borrowed */
+	bool begun;			/* an evaluation is under way, */
+	const struct request *request;	/* for this one, borrowed */
 	struct evaluation_cut cut;	/* number WIRE_NONE: the live model */
-	enum evaluation_state state;	/* of one of a cut: how it ended, */
-	struct fail why;		/* and if it failed */
-	char worker[32];
+	enum evaluation_state state;	/* how one of a cut has ended, */
+	struct fail why;		/* and why it failed, */
+	char worker[32];		/* on this worker */
+	/* shards; those without a result; the next one; EVALUATEs sent */
 	uint64_t count, unscored, next, requests;
-	uint64_t *back;			/* to be given out again */
+	uint64_t *back;			/* shards that came back */
 	size_t backs;
-	struct deaths deaths;		/* of each */
+	struct deaths deaths;		/* of workers, for each shard */
 	struct totals totals;
 };
 
@@ -77,7 +79,8 @@ evaluates(const struct member *m)
 	return m->role == ROLE_WORKER && m->ready && worker_answers(m);
 }
 
-/* false: all are taken. */
+/* Takes a shard for the worker, one that came back first.  false: each has its
+   worker. */
 static bool
 take_shard(struct coord *c, struct member *w)
 {
@@ -116,7 +119,7 @@ ask(struct coord *c, struct member *w, const struct pack *files)
 	m.frames = 1;
 	m.frame[0] = (struct frame){ files->data, files->size, NULL };
 	if (outbox_send(c->outbox, w->peer, &m) < 0) {
-		evaluate_take_back(c, w);	/* it never had that one */
+		evaluate_take_back(c, w);	/* it never got the shard */
 		w->unreachable = true;
 	}
 }
@@ -140,7 +143,8 @@ begin(struct coord *c, const struct request *r,
 	s->totals.step = s->cut.step;
 }
 
-/* Begin, if it has not begun, and give a shard to each who has none. */
+/* Begins the evaluation, if it has not begun, with a shard for each worker that
+   is there; and gives one to each worker that has none. */
 static void
 give_out(struct coord *c, const struct request *r,
 	 const struct evaluation_cut *cut, uint64_t now)
@@ -258,7 +262,7 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 	size_t count;
 
 	if (!scorer(c, w)->evaluating || m->request != scorer(c, w)->request)
-		return 0;	/* of one that is over */
+		return 0;	/* that evaluation is over */
 	if (result_scores(m, &bytes, &positive, &count, f) < 0)
 		return -1;
 	if (!result_read(&u, &r, c->metrics) ||

@@ -1,7 +1,7 @@
 /*
- * The coordinator's journal: how its records are written, and when.  What is
- * in them each part knows of itself; those of the whole run are in
- * coord_records.c, and coord_replay.c reads them.
+ * The coordinator's journal: how its records are written, and when.  Each part
+ * of the coordinator knows the contents of its own records; those of the whole
+ * run are in coord_records.c, and coord_replay.c reads them all.
  */
 #include "coord/coord_journal.h"
 
@@ -10,38 +10,44 @@
 
 #include <stdlib.h>
 
-#define NOTE_MS		100	/* ends are written in batches */
-#define MOST_HOLD_MS	20	/* the longest that submitters wait for one */
-#define FOLD_BYTES	((uint64_t)1 << 20)	/* fewer are not folded, */
-#define RECORD_BYTES	32	/* in front of those of each record */
-#define FOLD_TIMES	4	/* nor fewer than so many times the last */
+#define NOTE_MS		100	/* notes are written at most this often, unless
+				   something waits for them */
+#define MOST_HOLD_MS	20	/* the longest hold_ms */
+#define FOLD_BYTES	((uint64_t)1 << 20)	/* no journal is folded that is
+						   smaller, */
+#define RECORD_BYTES	32	/* with these for the frame of each record, */
+#define FOLD_TIMES	4	/* nor one that is smaller than this many times
+				   what the last fold has left */
 
 struct kept {
-	bool lost;		/* nothing more goes into it */
-	bool failed;		/* that is so since it failed, of which coord.c
-				   is yet to hear */
+	bool lost;		/* nothing more is written to the journal */
+	bool failed;		/* a write has failed, and coord.c is yet to
+				   ask for the reason: */
 	struct fail why;
-	bool replaying;		/* what is done has been noted */
-	uint64_t records;	/* were added to it, by whomever */
-	bool ends_unsafe;	/* a power cut may take ENDS out of it */
-	struct pack *fold;	/* where records go instead */
-	uint64_t folded;	/* for the last cut, of the steps below */
+	bool replaying;		/* what is done now is in the journal */
+	uint64_t records;	/* in the journal, with those of earlier
+				   coordinators */
+	bool ends_unsafe;	/* there are ENDS that are not on disk yet: a
+				   power cut would lose them */
+	struct pack *fold;	/* records go here; NULL: to the journal */
+	uint64_t folded;	/* the last fold was for the steps below */
 	uint64_t bytes;		/* of all records in the file */
-	uint64_t fold_at;	/* it is folded when there are so many */
-	uint64_t before;	/* those in front of the last fold, which */
+	uint64_t fold_at;	/* the bytes at which it is folded */
+	uint64_t before;	/* bytes in front of the last fold, which */
 	bool settles;		/* waits for its steps to end */
-	struct text lines;	/* taken, and not in the journal yet */
+	struct text lines;	/* requests that are not in the journal yet */
 	uint64_t line;		/* the number of the last one */
-	struct pack notes;	/* what ended, not in the journal yet */
-	uint64_t first, count;	/* done in a row */
-	uint64_t noted_ms;
-	uint64_t written;	/* bytes of results */
+	struct pack notes;	/* that are not in the journal yet; and */
+	uint64_t first, count;	/* steps done in a row, behind these */
+	uint64_t noted_ms;	/* when notes were last written */
+	uint64_t written;	/* bytes of results that are written */
 	bool waits;		/* a barrier was passed: nothing behind it is
 				   leased before the journal has that */
-	bool has_ending;
-	bool open;		/* for what submitters wait for */
-	bool committed;		/* since the last time that it was */
-	uint64_t hold_ms;	/* from then on, or else */
+	bool has_ending;	/* the journal says that the run drains */
+	bool open;		/* see journal_open() */
+	bool committed;		/* notes were written since the last tick */
+	uint64_t hold_ms;	/* from noted_ms to the next time that the
+				   journal opens */
 };
 
 static uint64_t
@@ -90,13 +96,14 @@ write_record(struct coord *c, enum journal_kind kind, const struct pack *p,
 	r = j->add(j->to, kind, p->data, p->size, safe, f);
 	journal_grow(c, p->size);
 	pack_release(&out);
-	if (r == 0 && safe)	/* and with it all that came before it */
+	if (r == 0 && safe)	/* so are all records before it */
 		fleet_kept(c->fleet, c->kept->records);
 	return r;
 }
 
-/* A fold that is empty says that there is none, and it is tried again later;
-   what others have in front of them is dropped when they are settled. */
+/* Keeps account of folds.  An empty fold (any: false) stands for none, and one
+   is tried again when the journal has grown.  The records in front of a fold
+   are dropped when all of its steps have ended (FOLDED). */
 static void
 note_fold(struct coord *c, enum journal_kind kind, uint64_t before, bool any)
 {
@@ -137,7 +144,7 @@ journal_add(struct coord *c, enum journal_kind kind, const struct pack *p,
 	}
 	k->lost = true;
 	k->failed = c->phase != PHASE_END;
-	if (c->phase == PHASE_END)	/* nothing is lost by that */
+	if (c->phase == PHASE_END)	/* the run is over: nothing is lost */
 		report_warning(c, "the journal of this run, which is over, is "
 			       "left behind: %s", k->why.text);
 }
@@ -324,8 +331,9 @@ journal_void(struct coord *c, uint64_t step)
 }
 
 /*
- * Of the steps in front of a barrier the numbers are known without what was
- * noted of them; of those behind it they are not.
+ * Adds a note that steps wait for.  A replay numbers the steps in front of a
+ * barrier as they were, even without the notes that are lost; but to number
+ * those behind it, it has to know that the barrier was passed.
  */
 static void
 note_barrier(struct coord *c, enum journal_note what, uint64_t first,
@@ -365,7 +373,8 @@ journal_note_bytes(const struct coord *c)
 	return c->kept->notes.size;
 }
 
-/* What a disk takes is a fifth of the time, while there is other work. */
+/* After a write the next one waits four times as long as that took, so that the
+   disk takes a fifth of the time; but COORD_HOLD_MS to MOST_HOLD_MS. */
 void
 journal_took(struct coord *c, uint64_t now)
 {

@@ -1,6 +1,6 @@
 /*
- * The coordinator's leases: workers are given steps, and say what came of
- * them.
+ * The coordinator's leases: which steps, or replicas of a round, each worker
+ * has.
  */
 #include "coord/coord_lease.h"
 
@@ -14,21 +14,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What leases know of a worker. */
+/* The leases of a worker. */
 struct hand {
 	struct leased *lease;	/* in_flight of them; id 0: free */
 	uint64_t last;		/* the number of its last lease */
-	uint64_t begun_ms;	/* when it began with the first of them */
+	uint64_t begun_ms;	/* since when it has been at its first step */
 	uint64_t results;	/* steps, or replicas, whose result was its
 				   own */
 	bool laggard;		/* all others had to wait for it */
-	bool cancelling;	/* may be at a step that was cancelled */
+	bool cancelling;	/* it may be at a step that was cancelled */
 };
 
 struct leases {
-	uint64_t given;		/* the number of the last one */
+	uint64_t given;		/* the number of the last lease */
 	uint64_t retried;	/* attempts that were not the first */
-	struct hand *of;	/* each member */
+	struct hand *of;	/* each member, by its index */
 	size_t room;
 };
 
@@ -319,7 +319,7 @@ lease_exhausted(struct coord *c, struct member *w, const struct message *m)
 			       w->name, (unsigned long long)
 			       m->exhausted.records);
 	w->exhausted = true;
-	if (c->o.mode != MODE_SYNC)	/* or it says which */
+	if (c->o.mode != MODE_SYNC)	/* where DONE gives each back */
 		lease_take_back(c, w);
 }
 
