@@ -16,7 +16,8 @@ struct primary {
 	bool synced;		/* SYNC has come */
 	bool greeted;		/* by the coordinator, since then */
 	uint64_t chunks;	/* still to come */
-	uint64_t held;		/* said to be held */
+	uint64_t held;		/* changes up to this one were acknowledged
+				   (HELD) */
 };
 
 struct primary *
@@ -44,7 +45,7 @@ primary_follow(struct primary *w, const char *at, const char *endpoint,
 	return outbox_dial(w->outbox, at, &w->peer, f);
 }
 
-/* ---- what it is ---- */
+/* ---- state ---- */
 
 bool
 primary_is(const struct primary *w, uint64_t peer)
@@ -90,7 +91,7 @@ primary_synced(const struct primary *w)
 	return w->synced;
 }
 
-/* ---- what is said to it ---- */
+/* ---- messages to the primary ---- */
 
 void
 primary_hello(const struct primary *w, uint64_t index, uint64_t term,
@@ -126,7 +127,7 @@ primary_refuse(const struct primary *w, const struct message *change,
 	outbox_send(w->outbox, w->peer, &m);
 }
 
-/* ---- what comes from it ---- */
+/* ---- messages from the primary ---- */
 
 void
 primary_greet(struct primary *w, bool copied)

@@ -51,7 +51,7 @@ replication_free(struct replication *b)
 	free(b);
 }
 
-/* ---- what it is ---- */
+/* ---- the standby's state ---- */
 
 bool
 replication_is_there(const struct replication *b)
@@ -93,7 +93,7 @@ is_whole(const struct replication *b)
 	return b->it.life && !b->snapshot;
 }
 
-/* ---- it goes ---- */
+/* ---- a standby is let go ---- */
 
 /* Nothing is sent to the standby. */
 void
@@ -171,7 +171,7 @@ replication_watch(struct replication *b, bool awaited, uint64_t limit_ms,
 		replication_drop(b);
 }
 
-/* ---- it comes ---- */
+/* ---- a standby comes ---- */
 
 bool
 replication_endpoint(const struct message *m, char *endpoint, size_t room)

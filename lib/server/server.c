@@ -99,7 +99,7 @@ server_saves(struct server *s, server_can_save *can_save, void *self)
 	s->saver = self;
 }
 
-/* ---- what is said, by whom, and what is done then ---- */
+/* ---- which messages are taken, from whom, and what each does ---- */
 
 struct event {
 	enum sender from;
@@ -292,7 +292,7 @@ act_on_next(struct server *s)
 	return true;
 }
 
-/* ---- what follows from it ---- */
+/* ---- what follows from an event ---- */
 
 /* The coordinator's newest term.  It is newer than that of our run while its
    PLAN waits in the commit log for a standby that is lost. */
@@ -434,7 +434,7 @@ settle(struct server *s)
 	} while (act_on_next(s) || replication_has_news(s->replication));
 }
 
-/* ---- who is there ---- */
+/* ---- peers come and go ---- */
 
 /* The standby that took over calls: it was promoted, and this server does not
    know it yet. */
@@ -760,7 +760,7 @@ plan(struct server *s, struct event *e)
 	return SILENCE;
 }
 
-/* ---- what else the coordinator says ---- */
+/* ---- other messages of the coordinator ---- */
 
 static int
 mark(struct server *s, struct event *e)

@@ -29,7 +29,7 @@ struct server_run {
 	uint64_t pushes, repeats;
 };
 
-/* ---- it begins and ends ---- */
+/* ---- beginning and end of a run ---- */
 
 static void
 release_values(struct server_run *r)
@@ -361,7 +361,7 @@ server_run_publish_at(struct server_run *r, uint64_t step)
 	shard_publish_at(r->shard, round_buffer_step(r->round_buffer), step);
 }
 
-/* ---- the variables go back ---- */
+/* ---- the variables are put back ---- */
 
 static void
 go_back(struct server_run *r, uint64_t step, bool initial)

@@ -246,7 +246,7 @@ session_has_run(struct session *s, uint64_t now)
 		now - s->heard <= s->lease_ms;
 }
 
-/* ---- how long nobody has had a use for it ---- */
+/* ---- how long nobody has used the server ---- */
 
 void
 session_need(struct session *s)

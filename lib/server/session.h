@@ -81,9 +81,9 @@ void session_release(struct session *);
 
 /*
  * The coordinator leaves the server to others; its run has this term.  Our run
- * is over if it is the coordinator of our run and of this term.  A coordinator
- * that ends before it has sent its PLAN, one of another run or one that was
- * started again, changes nothing about our run.
+ * is over if this is the coordinator of our run, and of this term.  A
+ * coordinator that ends before it has sent its PLAN, one of another run or one
+ * that was started again, does not make our run over.
  */
 void session_leave(struct session *, uint64_t term);
 void session_end_run(struct session *);		/* if the coordinator is that of
@@ -94,7 +94,7 @@ bool session_run_over(const struct session *);
    the last lease_ms? */
 bool session_has_run(struct session *, uint64_t now_ms);
 
-/* ---- how long nobody has had a use for it ---- */
+/* ---- how long nobody has used the server ---- */
 
 void session_need(struct session *);		/* somebody uses it now */
 /* See server_look().  Returns true if somebody used it since the last look;
