@@ -14,8 +14,7 @@
 #define ROWS_KEPT	((size_t)1 << 20)	/* row numbers of a list that
 						   stay allocated */
 
-/* The rows of chunk i of a table.  A dense piece is one chunk, and has
-   elements. */
+/* The rows of chunk i of a table.  A dense piece is one chunk: its elements. */
 static size_t
 chunk_count(const struct shard_piece *h, size_t i)
 {

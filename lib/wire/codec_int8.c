@@ -1,5 +1,18 @@
 /*
  * codec_int8 - eight bits a number, and a scale for each block of numbers.
+ *
+ * The scale is a bfloat16: the smallest that is at least a 127th of the largest
+ * absolute value of the block.  Each number of a gradient is rounded to one of
+ * its two neighbours at random, so that its expected value is the number
+ * itself.  The random draw depends on the step, the variable and the place of
+ * the number, so that every attempt at the step draws the same.  Pulled values,
+ * which nobody adds up, are rounded to the nearest.
+ *
+ * A variable that is not a table is cut into blocks from its first element on,
+ * whatever its pieces are: a block that lies in two pieces has one scale, which
+ * both pieces carry.  A row of a table of at most 128 numbers is one block; a
+ * longer row is cut into blocks.  An encoded slice is the scales of all its
+ * blocks, then the numbers, and a byte of 0 if the sum is odd.
  */
 #include "wire/codec_blocks.h"
 
@@ -11,7 +24,7 @@
 
 #define BLOCK		((size_t)64)
 #define LEAST_ROW	8	/* narrower rows gain nothing */
-#define MOST_ROW	128	/* such a row is one block */
+#define MOST_ROW	128	/* the widest row that is one block */
 #define SCALE		sizeof(uint16_t)
 
 /* float32 for what must be exact and for pulled values of dense variables;

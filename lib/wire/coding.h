@@ -131,7 +131,8 @@ bool coding_has_delta(const struct coding_rule *head);
    free() them. */
 size_t *codings_groups(const struct codings *, const struct variable *);
 
-/* A slice of a variable: of so many rows of a table, or elements of another. */
+/* A slice of a variable: of `rows' rows of a table, or elements of another
+   variable. */
 struct codec_slice coding_slice(const struct variable *, size_t rows);
 
 /*

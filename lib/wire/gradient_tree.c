@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE	((size_t)2048)	/* floats at a time of dense pieces */
+#define TILE	((size_t)2048)	/* floats of a dense piece that are added up at
+				   a time */
 #define LINE	16		/* floats of a cache line */
 
 /* How far one leaf has been read. */
@@ -17,11 +18,11 @@ struct leaf_reader {
 	const struct gradient_leaf *leaf;
 	struct unpack keys;
 	const char *values;
-	struct row_list rows;	/* of the piece that it stands on, */
-	const float *from;	/* and its floats, if they lie somewhere */
+	struct row_list rows;	/* rows of the current piece, */
+	const float *from;	/* and their floats; NULL: not decoded */
 };
 
-/* One that has more rows of a table. */
+/* A leaf that has more rows of a table. */
 struct row_reader {
 	uint32_t number;
 	const uint64_t *row, *end;
@@ -34,12 +35,12 @@ struct gradient_tree {
 	struct leaf_reader *reader;
 	struct tree_leaf *leaf;
 	struct row_reader *row;
-	uint64_t *head;			/* the next row of each of those */
-	size_t *found;			/* which have the one that is next */
+	uint64_t *head;			/* the next row of each row_reader */
+	size_t *found;			/* which row_readers have the row in
+					   hand */
 	size_t heads;
-	float *sum, *wide, *level;	/* wide: floats that travel as others;
-					   level: sums beside the one that is
-					   made */
+	float *sum, *wide, *level;	/* wide: decoded floats; level: partial
+					   sums beside the one in hand */
 	size_t sum_room, wide_room, level_room;
 };
 
@@ -78,7 +79,8 @@ reserve(float **at, size_t *room, size_t floats)
 	return *at;
 }
 
-/* For one more sum; what is there stays. */
+/* Make room for `more' floats behind the first `floats' of the sum, which
+   stay. */
 static float *
 grow(struct gradient_tree *t, size_t floats, size_t more)
 {
@@ -114,8 +116,8 @@ begin(struct gradient_tree *t, const struct gradient_leaf *leaf, size_t leaves)
 	}
 }
 
-/* The bytes of a piece, if there are so many left; rows are counted before
-   memory is taken for them. */
+/* Take the bytes of a piece off *left.  false: there are fewer, or its keys are
+   malformed.  Rows are counted before memory is taken for them. */
 static bool
 skip_piece(struct unpack *keys, struct row_list *rows, size_t *left,
 	   struct encoding encoding, const struct piece *piece)
@@ -169,7 +171,7 @@ add_floats(struct gradient_tree *t, float *to, size_t floats)
 	}
 }
 
-/* What a leaf has of a piece travels by this one. */
+/* The codec by which a leaf's floats of a piece travel. */
 static const struct codec *
 codec_of(const struct leaf_reader *r, const struct piece *piece,
 	 struct codec_slice slice)
@@ -177,8 +179,8 @@ codec_of(const struct leaf_reader *r, const struct piece *piece,
 	return encoding_codec(r->leaf->encoding, piece->variable, slice);
 }
 
-/* Some of the leaves, each decoded to where it is added: tree_sum() of those
-   that are no floats yet. */
+/* Add up some leaves of a dense piece, as tree_sum() does, when some are
+   encoded: each is decoded to the place where it is added. */
 static void
 add_encoded(float *to, const struct tree_leaf *leaf,
 	    const struct leaf_reader *reader, size_t leaves,
@@ -204,7 +206,8 @@ add_encoded(float *to, const struct tree_leaf *leaf,
 	kernel_add(to, level, slice.rows);
 }
 
-/* Where the floats of a leaf lie as they have come; NULL: nowhere. */
+/* Returns the floats of a leaf where they lie in the message; NULL: they are
+   encoded, or not aligned. */
 static const float *
 find_floats(const struct leaf_reader *r, const struct piece *piece,
 	    struct codec_slice slice)
@@ -222,7 +225,7 @@ sum_dense(struct gradient_tree *t, const struct piece *piece, size_t floats)
 	bool all = true;
 
 	if (piece->count == 0)
-		return 0;	/* and perhaps there are no values */
+		return 0;	/* values may be NULL */
 	for (size_t k = 0; k < t->count; k++) {
 		t->reader[k].from = find_floats(&t->reader[k], piece, slice);
 		all = all && t->reader[k].from;
@@ -238,7 +241,7 @@ sum_dense(struct gradient_tree *t, const struct piece *piece, size_t floats)
 
 /* ---- rows of tables ---- */
 
-/* The floats of all leaves, wherever they are. */
+/* Find the floats of all leaves, and decode those that are encoded. */
 static void
 find_all_floats(struct gradient_tree *t, const struct piece *piece)
 {
@@ -293,7 +296,8 @@ lowest(const uint64_t *head, size_t heads)
 	return least;
 }
 
-/* Which have the row, without a jump that nobody could foresee. */
+/* Find which leaves have the row, without a branch that the processor would
+   mispredict. */
 static size_t
 find(const struct gradient_tree *t, uint64_t row)
 {
@@ -306,7 +310,8 @@ find(const struct gradient_tree *t, uint64_t row)
 	return n;
 }
 
-/* They go on to their next rows.  false: some have none. */
+/* Move the n leaves that were found to their next rows, and note their floats
+   of this one.  false: some leaf has no more rows. */
 static bool
 take(struct gradient_tree *t, size_t n, size_t width)
 {
@@ -323,7 +328,7 @@ take(struct gradient_tree *t, size_t n, size_t width)
 			continue;
 		}
 		t->head[k] = *r->row;
-		/* Of many leaves the processor does not see to it. */
+		/* The processor prefetches only a few streams by itself. */
 		for (size_t j = 0; j < width; j += LINE)
 			__builtin_prefetch(r->from + j);
 	}
@@ -344,7 +349,7 @@ drop_ended(struct gradient_tree *t)
 	t->heads = n;
 }
 
-/* For so many more rows, and their floats. */
+/* Make room for `more' rows and their floats.  Returns where the floats go. */
 static float *
 make_room(struct gradient_tree *t, size_t floats, size_t width,
 	  struct row_list *all, size_t more)
@@ -362,7 +367,7 @@ rows_left(const struct row_reader *r)
 	return (size_t)(r->end - r->row);
 }
 
-/* The next row of all. */
+/* Add up the lowest next row of all leaves. */
 static void
 sum_row(struct gradient_tree *t, size_t width, size_t floats,
 	struct row_list *all)
@@ -381,7 +386,7 @@ sum_row(struct gradient_tree *t, size_t width, size_t floats,
 		drop_ended(t);
 }
 
-/* All rows that two leaves have until one of them has no more. */
+/* Merge the rows of two leaves until one of them has no more. */
 static void
 sum_two(struct gradient_tree *t, size_t width, size_t floats,
 	struct row_list *all)
@@ -407,7 +412,7 @@ sum_two(struct gradient_tree *t, size_t width, size_t floats,
 	t->heads = a.row < a.end || b.row < b.end;
 }
 
-/* All that the last one of them has. */
+/* Copy all further rows of the only leaf that has any. */
 static void
 copy_rest(struct gradient_tree *t, size_t width, size_t floats,
 	  struct row_list *all)

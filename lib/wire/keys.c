@@ -5,8 +5,10 @@
 
 #include <string.h>
 
-#define NUMBER_MAX	10	/* bytes of 64 bits by sevens */
-#define NARROW		56	/* bits: so many cannot overflow in a block */
+#define NUMBER_MAX	10	/* bytes of a number of 64 bits, seven bits a
+				   byte */
+#define NARROW		56	/* bits; the gaps of a block, of this many bits
+				   each, add up to less than 2^64 */
 #define BLOCK_MAX	(1 + KEYS_BLOCK * sizeof(uint64_t))
 
 static void
@@ -33,7 +35,8 @@ bits_of(uint64_t number)
 	return number ? 64 - (unsigned)__builtin_clzll(number) : 0;
 }
 
-/* The numbers of a block, of so many bits each, and where they end. */
+/* Write the numbers of a block, of `bits' bits each.  Returns where they
+   end. */
 static unsigned char *
 put_bits(unsigned char *to, const uint64_t *number, size_t count,
 	 unsigned bits)
@@ -55,7 +58,8 @@ put_bits(unsigned char *to, const uint64_t *number, size_t count,
 	return to + (filled + 7) / 8;
 }
 
-/* The same of narrow numbers, eight at a time: they end on a byte. */
+/* The same, for numbers of at most 16 bits, eight at a time: eight numbers end
+   at a byte. */
 static inline unsigned char *
 put_eights(unsigned char *to, const uint64_t *number, size_t count,
 	   unsigned bits)
@@ -76,7 +80,8 @@ put_eights(unsigned char *to, const uint64_t *number, size_t count,
 	return to;
 }
 
-/* A block of rows, from first on; where it ends. */
+/* Write a block of rows, the first counted from `first'.  Returns where it
+   ends. */
 static TARGET_CLONES unsigned char *
 put_block(unsigned char *to, const uint64_t *restrict row, size_t count,
 	  uint64_t first)
@@ -128,7 +133,8 @@ take_number(struct unpack *u)
 	return 0;
 }
 
-/* Number i of so many bits; two words more than the numbers can be read. */
+/* Read number i, of `bits' bits.  Two words behind the numbers must be
+   readable. */
 static inline uint64_t
 get_bits(const unsigned char *from, size_t i, unsigned bits, uint64_t mask)
 {
@@ -146,9 +152,10 @@ get_bits(const unsigned char *from, size_t i, unsigned bits, uint64_t mask)
 }
 
 /*
- * Add the gaps of a block, so many out of a word, to rows from next on; all
- * gaps, or'ed.  A row waits for no more than the sum of the gaps before it.
- * A word more than the gaps can be read.
+ * Turn the gaps of a block into rows, from next on; several gaps are taken out
+ * of one word.  Returns all gaps or'ed.  Each row is computed from the sum of
+ * the gaps before it, which keeps the chain of dependent additions short.  A
+ * word behind the gaps must be readable.
  */
 static inline uint64_t
 add_gaps(uint64_t *row, const unsigned char *from, size_t count,
@@ -173,7 +180,7 @@ add_gaps(uint64_t *row, const unsigned char *from, size_t count,
 	return any;
 }
 
-/* The same of gaps of any size, one by one. */
+/* The same, for gaps of any size, one by one. */
 static void
 add_each(uint64_t *row, const unsigned char *from, size_t count,
 	 unsigned bits, uint64_t next, uint64_t *any)
@@ -190,10 +197,10 @@ add_each(uint64_t *row, const unsigned char *from, size_t count,
 }
 
 /*
- * The rows of a block, from next on; any is all gaps or'ed: it says how many
- * bits were needed.  Narrow gaps do not add up to more than 64 bits, so it is
- * enough to look at the last row.  Where eight gaps begin and end on a byte,
- * one load has all of them, or half.
+ * Read the rows of a block, from next on; *any becomes all gaps or'ed, which
+ * tells how many bits were needed.  Gaps of at most NARROW bits cannot
+ * overflow, so that it is enough to check the last row.  Where eight gaps begin
+ * and end at a byte, one load has all eight of them, or four.
  */
 static bool
 add_narrow(uint64_t *row, const unsigned char *from, size_t count,
@@ -228,7 +235,7 @@ add_wide(uint64_t *row, const unsigned char *from, size_t count,
 	return true;
 }
 
-/* Rows of a block, each between next and last. */
+/* Read a block of rows, each from next to last.  false: it is malformed. */
 static bool
 get_block(struct unpack *u, uint64_t *row, size_t count, uint64_t next,
 	  uint64_t last)
@@ -251,7 +258,7 @@ get_block(struct unpack *u, uint64_t *row, size_t count, uint64_t next,
 	if (!(bits > NARROW ? add_wide : add_narrow)(row, from, count, bits,
 						     next, last, &any))
 		return false;
-	/* As few bits as do, and zeros behind the last. */
+	/* The fewest bits that are enough, and zeros as padding. */
 	return bits_of(any) == bits &&
 		(tail == 0 || from[bytes - 1] >> tail == 0);
 }
@@ -268,7 +275,8 @@ keys_read(struct unpack *u, uint64_t first, uint64_t last, uint64_t **rows,
 {
 	const uint64_t count = u->bad ? 0 : take_number(u);
 
-	/* What is taken is bounded by what is there, and by a limit. */
+	/* Bounds before memory: by the bytes that are there, and by
+	   KEYS_MOST. */
 	if (u->bad || count > KEYS_MOST ||
 	    (count + KEYS_BLOCK - 1) / KEYS_BLOCK > unpack_left(u) ||
 	    (count > 0 && count - 1 > last - first)) {

@@ -13,15 +13,15 @@
 #define ONE(field)	+ 1
 #define FIELDS(kind)	"" FIELDS_##kind(NAME), 0 FIELDS_##kind(ONE)
 
-/* The shape of each kind: its numbers, what else. */
+/* The shape of each kind: its numbers, its blob and its frames. */
 static const struct shape_of {
 	const char *name;
 	const char *fields;	/* the names of the numbers */
 	size_t numbers;
-	const char *blob;	/* what it is; NULL: there is none */
-	const char *frame;	/* what each is */
+	const char *blob;	/* what the blob is; NULL: there is none */
+	const char *frame;	/* what each frame is */
 	size_t min_frames, max_frames;
-	size_t keys;		/* of these are keys, and stand first */
+	size_t keys;		/* how many frames, the first ones, are keys */
 } shapes[MESSAGE_KINDS] = {
 	[MESSAGE_HELLO] = { "HELLO", FIELDS(HELLO),
 		"run", "endpoint site", 0, 2, 0 },
@@ -123,7 +123,7 @@ message_fields(enum message_kind kind)
 	return kind > 0 && kind < MESSAGE_KINDS ? shapes[kind].fields : "?";
 }
 
-/* All that two programs must agree on, in words. */
+/* Hashes a text of all that two programs must agree on. */
 uint64_t
 message_table(void)
 {
@@ -163,7 +163,8 @@ pack_hello(struct pack *p, const struct message *m)
 	pack_blob(p, bytes, TABLE + m->blob.size);
 }
 
-/* Leave the run, without what is before it; false if that is not ours. */
+/* Cut the hash of the message table off the blob, so that the run is left.
+   false: the hash is not ours. */
 static bool
 unpack_hello(struct message *m)
 {
@@ -179,7 +180,7 @@ unpack_hello(struct message *m)
 	return table == message_table();
 }
 
-/* Of another program's HELLO only the beginning is known. */
+/* Read a HELLO of another version or table: only its beginning is the same. */
 static bool
 read_foreign(struct message *m, const void *header, size_t size)
 {

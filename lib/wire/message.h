@@ -115,40 +115,46 @@ struct message {
 	uint64_t request;
 	union {
 		uint64_t number[MESSAGE_NUMBERS];
-		/* blob: run; frames: endpoint, of a server, a standby or a
-		   relay; site, of a relay or a worker; or, of a submitter,
-		   its name: its index is what it wishes */
+		/* blob: run.  frames: the endpoint of a server, standby or
+		   relay; the site of a relay or worker, or the name of a
+		   submitter, whose index is a sum of options, see ps-wire(7) */
 		struct { FIELDS_HELLO(MESSAGE_FIELD) } hello;
 		/* blob: run */
 		struct { FIELDS_WELCOME(MESSAGE_FIELD) } welcome;
 		/* blob: why */
 		struct { FIELDS_REFUSED(MESSAGE_FIELD) } refused;
-		/* of a server, to PLAN: what it has; frame: steps from the
-		   mark on */
+		/* a server's answer to PLAN: which steps are here; frame: steps
+		   from the low watermark (mark) on that need no push */
 		struct { FIELDS_OK(MESSAGE_FIELD) } ok;
 		/* blob: run; frames: model, plan, format; journal: records
 		   that are safe in it */
 		struct { FIELDS_PLAN(MESSAGE_FIELD) } plan;
 		struct { FIELDS_MARK(MESSAGE_FIELD) } mark;
 		struct { FIELDS_VOID(MESSAGE_FIELD) } voided;
-		/* save and load: blob: name; published: of thaw */
+		/* SAVE and LOAD: blob: name; published: of THAW */
 		struct { FIELDS_THAW(MESSAGE_FIELD) } cut;
 		/* blob: hash */
 		struct { FIELDS_SAVED(MESSAGE_FIELD) } saved;
-		/* frames: keys.  coded: how the values to come travel: 0: as
-		   floats; else as the plan says for the step coded - 1;
-		   have: the edition of what was published that the sender has,
-		   or 0 */
+		/*
+		 * frame: keys.  coded: how the values of the answer travel: 0:
+		 * as floats; else as the plan says for step coded - 1.  have:
+		 * the edition of the published copy that the sender has; 0:
+		 * none
+		 */
 		struct { FIELDS_PULL(MESSAGE_FIELD) } pull;
-		/* frames: keys; keys to pull; values.  back: the keys are
-		   those of the pull whose request number is so much lower;
-		   coded: 1: the gradient is as the plan says for its step;
-		   values: as coded of pull; slot: see message_node() */
+		/*
+		 * frames: keys; of PUSHPULL the keys to pull; gradient.  back:
+		 * 0, or the keys are those of the pull whose request number is
+		 * this much lower; coded: 1: the gradient travels as the plan
+		 * says for its step; values: as coded of a pull; slot: see
+		 * message_node()
+		 */
 		struct { FIELDS_PUSH(MESSAGE_FIELD) } push;
-		/* frames: values, or what has changed from the edition since
-		   (not 0) to this one; edition 0: nothing is published */
+		/* frame: the values, or, if since is not 0, the differences
+		   from edition since to this one; edition 0: nothing is
+		   published */
 		struct { FIELDS_VALUES(MESSAGE_FIELD) } values;
-		/* frames: block, the one after it; call, if that is 1 */
+		/* frames: block, the block after it; the call, if call is 1 */
 		struct { FIELDS_LEASE(MESSAGE_FIELD) } lease;
 		struct { FIELDS_CANCEL(MESSAGE_FIELD) } cancel;
 		/* frames: results, scores, labels */
@@ -160,7 +166,7 @@ struct message {
 		struct { FIELDS_LOST(MESSAGE_FIELD) } lost;
 		/* frames: files */
 		struct { FIELDS_EVALUATE(MESSAGE_FIELD) } evaluate;
-		/* frame: attempts; CHECK, too */
+		/* COMMIT and CHECK: frame: attempts */
 		struct { FIELDS_COMMIT(MESSAGE_FIELD) } commit;
 		/* MISSING: frame: slots, none or more */
 		/* frames: span */
@@ -168,18 +174,19 @@ struct message {
 		/* frames: places; records: WIRE_NONE if only the whole file
 		   can be counted */
 		struct { FIELDS_INDEXED(MESSAGE_FIELD) } indexed;
-		/* life 0: there is none; frame: endpoint, of a server's */
+		/* life 0: there is no standby; frame: the standby's endpoint,
+		   from a server */
 		struct { FIELDS_STANDBY(MESSAGE_FIELD) } standby;
 		/* as plan; one more frame: windows */
 		struct { FIELDS_SYNC(MESSAGE_FIELD) } sync;
 		/* frame: values, slots */
 		struct { FIELDS_STATE(MESSAGE_FIELD) } state;
 		struct { FIELDS_HELD(MESSAGE_FIELD) } held;
-		/* frame: requests, each with its newline */
+		/* frame: requests, each ending in a newline */
 		struct { FIELDS_SUBMIT(MESSAGE_FIELD) } submit;
-		/* frame: results, each with its newline */
+		/* frame: results, each ending in a newline */
 		struct { FIELDS_RESULTS(MESSAGE_FIELD) } results;
-		/* life 0: there is none; frame: endpoint */
+		/* life 0: there is no relay; frame: its endpoint */
 		struct { FIELDS_RELAY(MESSAGE_FIELD) } relay;
 		/* frame: see wire/bundle.h */
 		struct { FIELDS_BUNDLE(MESSAGE_FIELD) } bundle;

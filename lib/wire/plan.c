@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A table's share of a message is not known before there is a batch. */
+/* What a piece of a table counts for when parts are made: how many rows a
+   message has is known only from a batch. */
 #define TABLE_NOMINAL	((size_t)64 << 10)
 
 #define MAX_ENDPOINT	256
 
-/* Of what is in a message, at least. */
+/* The least bytes that a piece and a part take in a message: they bound the
+   counts that a peer claims, before memory is taken. */
 #define PIECE_BYTES	4
 #define PART_BYTES	3
 
@@ -41,11 +43,14 @@ struct builder {
 	struct plan *plan;
 	const struct variable *variable;
 	size_t piece_room, part_room;
-	size_t bytes;		/* in the last part */
+	size_t bytes;		/* bytes of the last part */
 };
 
-/* Of what waits for rounds, what does not, and what no step is for; and of
-   the same step lines, since a step is pushed to a part or is not. */
+/*
+ * May two variables share a part?  Both must wait for rounds or neither, and
+ * both be trained or neither, by the same lines: a step is pushed to all of a
+ * part or to none of it.  Their pulled differences must have the same coding.
+ */
 static bool
 may_share(const struct plan *p, const struct variable *all, uint32_t i,
 	  uint32_t k)
@@ -94,7 +99,7 @@ add_piece(struct builder *b, uint32_t server, struct piece piece)
 	b->bytes += bytes;
 }
 
-/* As far as the variable says. */
+/* The fields of a piece that follow from its variable alone. */
 static struct piece
 piece_of(const struct variable *v)
 {
@@ -151,7 +156,7 @@ add_shard(struct builder *b, const struct place *place,
 	}
 }
 
-/* As many pieces as a variable of so many shards can have. */
+/* The most pieces that a variable of this many shards can have. */
 static size_t
 most_pieces(const struct variable *v, size_t shards)
 {
@@ -168,7 +173,8 @@ plan_check(const struct model *model, const struct partitioner *how,
 	const struct variable *largest = v;
 	char dims[SHAPE_TEXT];
 
-	/* None has more than 2^48 numbers, and there are not 2^20. */
+	/* The sum cannot overflow: a variable has at most 2^48 numbers, and a
+	   model fewer than 2^20 variables. */
 	for (size_t i = 0; i < variables; i++) {
 		const size_t n = most_pieces(&v[i], partition_shards(how,
 								     &v[i],
@@ -186,7 +192,8 @@ plan_check(const struct model *model, const struct partitioner *how,
 		    largest->name, shape_text(largest->shape, dims), most);
 }
 
-/* The places of each server, as they come, behind those of the one before. */
+/* Returns the indices of the places, those of server 0 first, each server's in
+   their order; free() them. */
 static size_t *
 by_server(const struct place *place, size_t places, size_t servers)
 {
@@ -273,8 +280,8 @@ read_endpoints(struct plan *p, struct unpack *u)
 }
 
 /*
- * So many that a plan of this model can have; each takes four bytes or more of
- * the message, and ten times that of memory.
+ * Can no plan of this model have that many pieces?  Each takes at least
+ * PIECE_BYTES of the message, and ten times that in memory.
  */
 static bool
 too_many_pieces(size_t count, const struct model *model, const struct unpack *u)
@@ -338,7 +345,8 @@ read_parts(struct plan *p, struct unpack *u)
 		p->part[i].first = pieces;
 		p->part[i].count = unpack_below(u, p->pieces - pieces + 1);
 		pieces += p->part[i].count;
-		/* None is empty, and those of a server are neighbours. */
+		/* No part is empty, and the parts of a server are
+		   neighbours. */
 		u->bad = u->bad || p->part[i].count == 0 ||
 			(i > 0 && p->part[i].server < p->part[i - 1].server);
 	}
@@ -355,7 +363,7 @@ by_place(const void *left, const void *right)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Do the pieces cover every variable, once? */
+/* Do the pieces cover every variable exactly once? */
 static bool
 covered(const struct plan *p, const struct model *model)
 {
@@ -402,7 +410,7 @@ unmixed(const struct plan *p, const struct model *model)
 	return true;
 }
 
-/* Are pieces whose differences are pulled cut between their blocks? */
+/* Are pieces whose differences are pulled cut at block boundaries only? */
 static bool
 has_blocks(const struct plan *p)
 {
@@ -483,7 +491,7 @@ plan_renew(struct plan *p, const struct model *model, uint64_t term,
 	return 0;
 }
 
-/* Those that there were before, and are asked for again, are not kept twice. */
+/* Codings that were used before, and come again, are not kept twice. */
 void
 plan_take_codings(struct plan *p, struct plan *from)
 {
@@ -590,7 +598,7 @@ plan_difference(const struct plan *p, const struct piece *piece)
 
 	s.keep = coding_delta(p->codings, piece->variable)->keep;
 	s.pulled = s.difference = true;
-	s.of = 0;	/* no block goes on elsewhere */
+	s.of = 0;	/* no block continues in another piece */
 	return s;
 }
 

@@ -139,7 +139,8 @@ uint64_t piece_last_key(const struct piece *);
 /* Has the server a part?  With more servers than shards some have none. */
 bool plan_uses(const struct plan *, size_t server);
 
-/* The slice of so many rows of a piece. */
+/* A slice of a piece: of `rows' rows of a table, or elements of another
+   variable. */
 struct codec_slice plan_slice(const struct piece *, size_t rows);
 
 /* The floats of a part's dense pieces. */

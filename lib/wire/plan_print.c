@@ -1,5 +1,6 @@
 /*
- * What --plan prints: who holds what, and what a step costs on the wire.
+ * What --plan prints: which server holds what, and what a step costs on the
+ * wire.
  */
 #include "wire/plan.h"
 
@@ -13,9 +14,10 @@
 
 struct load {
 	size_t shards, bytes;
-	size_t push, pull;	/* bytes of a step; */
+	size_t push, pull;	/* bytes of a step */
 	size_t floats[WAYS][CODECS];	/* as floats, by codec */
-	bool open;		/* and rows that are not counted there */
+	bool open;		/* there are further rows, which are not
+				   counted */
 };
 
 static size_t
@@ -24,7 +26,7 @@ slots(const struct variable *v)
 	return v->optimizer ? v->optimizer->slots : 0;
 }
 
-/* How many of its rows a step meets does not follow from the model. */
+/* Does the model not determine how many rows of a table a step needs? */
 static bool
 is_open(const struct variable *v)
 {
@@ -32,8 +34,9 @@ is_open(const struct variable *v)
 }
 
 /*
- * Floats of a shard that a step pulls, and pushes.  Of a table as many rows as
- * the batch can meet at most; ids are taken to be spread over its shards.
+ * The floats of a shard that a step pulls, and as many that it pushes.  Of a
+ * table these are the most rows that a batch can need; its ids are assumed to
+ * be spread evenly over the shards.
  */
 static size_t
 step_floats(const struct variable *v, struct rows rows, uint64_t batch)
@@ -43,7 +46,8 @@ step_floats(const struct variable *v, struct rows rows, uint64_t batch)
 
 	if (is_open(v))
 		return 0;
-	/* Any of its rows may be met; which there are is not known yet. */
+	/* Each id may be another row; how many rows the table has is not known
+	   yet. */
 	if (v->hashed)
 		return width * (size_t)ceil((double)batch *
 			(double)v->lookups * (double)rows.count /
@@ -55,7 +59,8 @@ step_floats(const struct variable *v, struct rows rows, uint64_t batch)
 	return v->table && met < (double)all ? (size_t)met : all;
 }
 
-/* Of a table the floats may be of a part of a row: its share of the batch. */
+/* The bytes of encoded floats.  The floats of a table may be a fraction of a
+   row, which is then that fraction of a row's bytes. */
 static size_t
 bytes_of(const struct codec *codec, const struct variable *v, size_t floats,
 	 struct codec_slice slice)
@@ -66,7 +71,7 @@ bytes_of(const struct codec *codec, const struct variable *v, size_t floats,
 	return v->table ? (bytes * floats + width - 1) / width : bytes;
 }
 
-/* What a step moves of a shard. */
+/* Add what a step pulls from a shard and pushes to it. */
 static void
 add_step(struct load *to, const struct plan *p, const struct variable *all,
 	 size_t variable, struct rows rows, uint64_t batch)
@@ -115,8 +120,8 @@ plan_loads(const struct plan *p, const struct model *model,
 	return list;
 }
 
-/* What each codec is for, in either direction; of some the first steps are as
-   they are. */
+/* Print which share of the floats each codec encodes in a direction, and from
+   which step on. */
 static void
 print_shares(struct text *out, const struct plan *p, enum way way,
 	     const size_t floats[CODECS])
@@ -147,7 +152,7 @@ print_shares(struct text *out, const struct plan *p, enum way way,
 	}
 }
 
-/* Both ways, if they are not the same. */
+/* Print the bytes pulled and pushed, once if they are equal. */
 static void
 print_ways(struct text *out, size_t pull, size_t push, const char *most)
 {
@@ -187,8 +192,8 @@ print_shards(struct text *out, const struct plan *p, const struct variable *v,
 	}
 }
 
-/* What a step moves, and each of its batches has of that; of tables of which
-   nobody knows that, a row. */
+/* Print what a step moves, and the share of each batch; for tables whose rows
+   the model does not determine, the bytes of a row. */
 static void
 print_step(struct text *out, const struct plan *p, const struct variable *v,
 	   size_t variables, const struct load *all,
@@ -228,7 +233,8 @@ print_step(struct text *out, const struct plan *p, const struct variable *v,
 	}
 }
 
-/* All of its steps, and those that are computed twice. */
+/* Print what a round moves: the sum of its steps, and those that are computed
+   twice. */
 static void
 print_round(struct text *out, const struct plan_steps *s,
 	    const struct load *all)
@@ -249,9 +255,9 @@ print_round(struct text *out, const struct plan_steps *s,
 }
 
 /*
- * What leaves and reaches a machine over its link: of a server all that its
- * callers push and pull; of a worker with a server beside it what it moves
- * itself, but what these two move between them.
+ * Print what a machine sends and receives over its link.  A server sends all
+ * that its clients pull, and receives all that they push.  What a worker and a
+ * server on the same host move between them does not count.
  */
 static void
 print_link(struct text *out, const char *who, size_t sent, size_t received,
@@ -262,7 +268,7 @@ print_link(struct text *out, const char *who, size_t sent, size_t received,
 		 open ? ", and rows" : "");
 }
 
-/* Of all pieces of no table: as they travel, and the floats of them. */
+/* The bytes of all dense pieces, encoded in this way. */
 static size_t
 dense_bytes(const struct plan *p, enum way way, struct encoding how)
 {
@@ -279,12 +285,12 @@ dense_bytes(const struct plan *p, enum way way, struct encoding how)
 	return bytes;
 }
 
-#define HOST	4	/* workers, of a host in an example */
+#define HOST	4	/* workers of the host in the example */
 
 /*
- * What a relay saves in a round: values of no table come once, and of gradients
- * of no table the sum leaves, if it is smaller.  Rows of tables may be other
- * ones for each worker.
+ * Print what a relay saves in a round.  Values of dense variables come to the
+ * host once, and only the sum of their gradients leaves it, if that is smaller.
+ * Rows of tables count fully, as each worker may need other rows.
  */
 static void
 print_relay(struct text *out, const struct plan *p, const struct load *all)

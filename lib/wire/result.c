@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBERS	19	/* of a result, beside the sums; one is JSON */
+#define NUMBERS	19	/* items of a result, without the sums; one is JSON */
 
 void
 traffic_add(struct traffic *to, const struct traffic *t)
@@ -84,7 +84,8 @@ result_write(struct pack *p, const struct result *r)
 	pack_blob(p, r->json.data, r->json.size);
 }
 
-/* It is to be part of a line. */
+/* Is the JSON fit to be part of a line: without line breaks, and not too
+   long? */
 static bool
 is_line(const struct frame *json)
 {
@@ -136,7 +137,7 @@ result_add(const struct result *r, const struct metric *metric,
 
 		memcpy(from.sum, r->sum[i], sizeof(from.sum));
 		if (metric_keeps_scores(&metric[i]) && r->scores > 0) {
-			/* Only read by the merge. */
+			/* The merge only reads them. */
 			from.score = (float *)(uintptr_t)scores;
 			from.positive = (unsigned char *)(uintptr_t)positive;
 			from.count = r->scores;

@@ -2,7 +2,7 @@
 
 #include "wire/keys.h"
 
-/* From where its rows are counted. */
+/* The number from which the rows of a list are counted. */
 static uint64_t
 origin(const struct piece *piece)
 {
