@@ -1,19 +1,19 @@
 /*
  * client - the servers' peer: pushes gradients, pulls values.
  *
- * What a worker or an evaluator knows of the servers of a run.  One exchange
- * is under way at a time: it goes to every part of the plan, pushing what one
- * compute has worked out, pulling what another needs, or both in one message.
- * Parts that get lost with a connection are sent again: servers apply a step
- * to a part once, however often it comes.
+ * A client is what a worker or an evaluator knows of the servers of a run.  One
+ * exchange is under way at a time.  It goes to every part of the plan, and
+ * pushes the gradient of one compute, pulls the values that another one needs,
+ * or does both in one message.  Parts that are lost with a connection are sent
+ * again: a server applies a step to a part once, however often it comes.
  *
- * A worker may have the relay of its site in the place of all servers: an
- * exchange goes by it if it can when it begins, and what is unanswered goes to
- * the servers when it cannot any more.
+ * A worker may use the relay of its site instead of all servers.  An exchange
+ * goes by the relay if the link is open when the exchange begins; if the link
+ * closes, the parts that are unanswered go to the servers.
  *
- * A server that has another term than ours, or has lost its variables, lets
- * the exchange wait: the coordinator will send a newer PLAN, which
- * client_renew() takes, or will end the run.
+ * If a server has another term than the plan, or has lost its variables, the
+ * exchange waits: the coordinator will send a newer PLAN, for client_renew(),
+ * or end the run.
  */
 #ifndef PS_CLIENT_H
 #define PS_CLIENT_H
@@ -32,18 +32,20 @@ struct client *client_new(const struct plan *, const struct model *,
 void client_free(struct client *);	/* says BYE and hangs up */
 
 /*
- * The plan, which was borrowed, has a newer term, and maybe other endpoints.
- * The exchange under way is forgotten; servers whose endpoint changed are
- * dialled, and greeted anew who has not let us in.
+ * Call it when the borrowed plan has got a newer term, and perhaps other
+ * endpoints.  The exchange under way is forgotten.  A server whose endpoint has
+ * changed is dialled; a connected server that has not sent WELCOME is greeted
+ * again.  -1: a server cannot be dialled (FAIL_PEER).
  */
 int client_renew(struct client *, uint64_t now_ms, struct fail *);
 
-/* The relay that we are to use, or none: a RELAY. */
+/* Takes a RELAY: the relay to use, or that there is none. */
 void client_relay(struct client *, const struct message *, uint64_t now_ms);
-/* Now and then: is the relay there still? */
+/* Asks whether the relay is alive, and gives it up after half a lease without
+   an answer.  Call it several times in a lease. */
 void client_tick(struct client *, uint64_t now_ms, uint64_t lease_ms);
 
-/* Is this peer one of the servers, or the relay? */
+/* True if the peer is one of the servers, or the relay. */
 bool client_knows(const struct client *, uint64_t peer);
 
 void client_up(struct client *, uint64_t peer, uint64_t now_ms);
@@ -53,9 +55,10 @@ void client_down(struct client *, uint64_t peer, uint64_t now_ms);
 bool client_ready(const struct client *);
 
 /*
- * What is pushed of a round, and pulled for after it, goes in messages of their
- * own: the push is answered when it is staged.  What servers send ahead of the
- * round's end is taken, and counts when they have said that it came to that.
+ * What to push, and what to pull.  A push to a round and a pull for the step
+ * after it (after not 0) are separate messages, as the push is answered as soon
+ * as it is staged.  Servers may send the values ahead of the round's end; these
+ * count when the servers have confirmed them.
  */
 struct exchange {
 	const struct compute *push;	/* NULL: only pull */
@@ -64,73 +67,81 @@ struct exchange {
 	struct compute *pull;		/* NULL: only push */
 	uint64_t cut;			/* pull from this cut; WIRE_NONE */
 	uint64_t replica, attempt;	/* of a round; 0: of none */
-	unsigned level;			/* that a relay may add the push up in:
-					   see message_node() */
-	uint64_t after;			/* pull when all rounds below have
-					   ended; 0: now */
+	unsigned level;			/* at which a relay may add up the
+					   push: see message_node() */
+	uint64_t after;			/* pull when all rounds of steps below
+					   this one have ended; 0: now */
 	uint64_t server;		/* push to this one; WIRE_NONE: all */
-	const uint64_t *version;	/* of each part: what the push was
-					   computed with; NULL: not known */
-	uint64_t *pulled;		/* of each part: what has been pulled
-					   is put there; NULL: nowhere */
-	bool coded;			/* as the plan says; or as floats */
-	uint64_t pull_step;		/* that is pulled for */
+	const uint64_t *version;	/* of each part: the values that the
+					   push was computed with; NULL: not
+					   known */
+	uint64_t *pulled;		/* of each part: gets the version that
+					   was pulled; NULL: not wanted */
+	bool coded;			/* encode as the plan says; else as
+					   floats */
+	uint64_t pull_step;		/* the step that is pulled for */
 };
 
-/* What became of the push: counted in parts; applied, or staged for it. */
+/* What became of the push: numbers of parts.  A part that staged the push for
+   its round counts as applied. */
 struct exchanged {
 	size_t applied, repeated, voided, refused;
-	uint64_t staleness;		/* the largest */
+	uint64_t staleness;		/* the largest of all parts */
 	struct traffic traffic;
 };
 
 /*
- * Can what this compute needs be pulled, and its gradient be pushed?  -1: it
- * is more of a part than a frame holds; the failure says of what.
+ * Checks that what the compute needs can be pulled, and its gradient pushed.
+ * -1: a frame cannot hold its rows of one part (FAIL_CONFIG); the failure names
+ * the variable and the server.
  */
 int client_check_pull(struct client *, const struct compute *, struct fail *);
 
 /*
- * Begin; computes and versions are borrowed until client_idle(), gradients
- * held longer.
+ * Begins an exchange.  Computes and versions are borrowed until client_idle();
+ * gradients are held longer, by reference counts.
  */
 void client_exchange(struct client *, const struct exchange *,
 		     uint64_t now_ms);
+/* True if no exchange is under way. */
 bool client_idle(const struct client *);
-/* A worker's pull of a cut came to its end without values: it is held no
-   more. */
+/* True if a worker's pull of a cut has ended without values, as the servers do
+   not hold the cut any more. */
 bool client_cut_is_gone(const struct client *);
-/* All of the push has been answered; of no push, too. */
+/* True if all parts have answered the push, or nothing was pushed. */
 bool client_pushed(const struct client *);
 
 /*
- * An exchange that is not a step's: pull what the compute needs, of a cut or of
- * the live model (WIRE_NONE).  -1: as of client_check_pull().
+ * Begins an exchange that belongs to no step: pulls what the compute needs,
+ * from a cut or from the live model (WIRE_NONE).  -1: see client_check_pull().
  */
 int client_pull(struct client *, struct compute *, uint64_t cut,
 		uint64_t now_ms, struct fail *);
-/* Wait no longer for a pull; what is still said of it is passed over. */
+/* Gives up the exchange under way; its late answers are ignored. */
 void client_give_up(struct client *);
 const struct exchanged *client_exchanged(const struct client *);
 
-/* What has been moved for steps; and how many bytes of values were sent ahead
-   of a round's end. */
+/* The traffic of all exchanges, without pulls of cuts; and the bytes of values
+   that came ahead of a round's end. */
 struct traffic client_traffic(const struct client *);
 uint64_t client_ahead(const struct client *);
 
 /*
- * A server said something.  -1: the run cannot go on like this (a server
- * refuses what we say); the failure names it.
+ * Takes a message of a server or of the relay.  -1: the run cannot continue
+ * like this, for example as a server refuses what the client sends; the failure
+ * names the server.
  */
 int client_receive(struct client *, uint64_t peer, const struct message *,
 		   uint64_t now_ms, struct fail *);
 
-/* We did not listen ourselves: nobody's silence counts until now. */
+/* Call it after a pause of this program: the silence of servers until now does
+   not count. */
 void client_excuse(struct client *, uint64_t now_ms);
 
 /*
- * Has a server let us wait for so long?  -1 then, and the failure names it,
- * its address and when it was last heard; *server is which.
+ * Looks for a server that has left something unanswered for timeout_ms.  -1 if
+ * there is one: *server is its number, and the failure has its address and when
+ * it was last heard (FAIL_PEER).
  */
 int client_check(const struct client *, uint64_t now_ms, uint64_t timeout_ms,
 		 size_t *server, struct fail *);

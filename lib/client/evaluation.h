@@ -1,12 +1,12 @@
 /*
  * evaluation - score batches of examples with a model's values.
  *
- * Where the values come from is the caller's affair: a client pulls them, or
- * a checkpoint is read.
+ * The caller gets the values: a client pulls them, or they are read from a
+ * checkpoint.
  *
- *	evaluation_begin(e, batch)	what does the batch need?
+ *	evaluation_begin(e, batch)	finds what the batch needs
  *	... fill e->compute's values ...
- *	evaluation_end(e)		add it up
+ *	evaluation_end(e)		adds the batch's scores
  */
 #ifndef PS_EVALUATION_H
 #define PS_EVALUATION_H
@@ -20,7 +20,7 @@ struct evaluation {
 	size_t metrics;
 	struct metric_state state[RESULT_METRICS];
 	uint64_t examples;
-	double loss;			/* summed */
+	double loss;			/* summed over the examples */
 	struct noes noes;		/* of the labels */
 };
 
@@ -28,18 +28,20 @@ struct evaluation {
 void evaluation_open(struct evaluation *, const struct model *,
 		     const struct externals *);
 void evaluation_close(struct evaluation *);
+/* Forgets all scores. */
 void evaluation_reset(struct evaluation *);
 
-/* The batch is borrowed until evaluation_end(). */
+/* Begins a batch, which is borrowed until evaluation_end(). */
 void evaluation_begin(struct evaluation *, struct batch *);
 
 /*
- * Labelled: add loss and metrics; else only predict.  -1: an external layer
- * failed, see struct externals.
+ * Computes the batch.  labelled: adds its loss and metrics; else only predicts.
+ * -1: an external layer failed, see struct externals.
  */
 int evaluation_end(struct evaluation *, bool labelled, struct fail *);
 
-/* All of it as a result, and the scores that go with it. */
+/* Puts the result of all batches, and the metric's state that has their scores;
+   *scores is borrowed, NULL if no metric keeps scores. */
 void evaluation_result(const struct evaluation *, struct result *,
 		       const struct metric_state **scores);
 

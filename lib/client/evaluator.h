@@ -1,9 +1,9 @@
 /*
- * evaluator - the values of a run's live model, for whoever scores it.
+ * evaluator - pulls the values of a run's live model, to score or to predict.
  *
  * It asks the coordinator for the model and for a cut: the variables as they
- * are after one step, which the servers hold while training goes on.  The
- * values of all batches are pulled from that.  Like every role it has no
+ * are after one step, which the servers hold while training continues.  The
+ * values of all batches are pulled from the cut.  Like every role it has no
  * socket, clock or file; its program brings messages and the time.
  */
 #ifndef PS_EVALUATOR_H
@@ -24,7 +24,8 @@ struct evaluator_options {
 						   needs none */
 };
 
-/* Dials the coordinator.  Options are copied, the endpoint borrowed. */
+/* Dials the coordinator.  Options are copied, the endpoint borrowed.  NULL: it
+   cannot be dialled, and the failure says why. */
 struct evaluator *evaluator_new(const struct evaluator_options *,
 				struct outbox *, uint64_t now_ms,
 				struct fail *);
@@ -33,23 +34,24 @@ void evaluator_free(struct evaluator *);	/* gives the cut back */
 void evaluator_up(struct evaluator *, uint64_t peer, uint64_t now_ms);
 void evaluator_down(struct evaluator *, uint64_t peer, uint64_t now_ms);
 
-/* -1: it cannot go on, and the failure says why. */
+/* -1: the evaluation cannot continue, and the failure says why. */
 int evaluator_receive(struct evaluator *, uint64_t peer, const struct message *,
 		      uint64_t now_ms, struct fail *);
 
-/* Deadlines.  Call it now and then. */
+/* Checks deadlines: call it several times in a timeout.  -1: the evaluation
+   cannot continue, and the failure says why. */
 int evaluator_tick(struct evaluator *, uint64_t now_ms, struct fail *);
 
-/* The model, once the coordinator has told it; else NULL. */
+/* The model; NULL until the coordinator has sent it. */
 const struct model *evaluator_model(const struct evaluator *);
 
-/* The cut is there: it holds the steps below this one. */
+/* True if the cut is there; it holds the steps below *step. */
 bool evaluator_has_cut(const struct evaluator *, uint64_t *step);
 
 /*
- * Pull what the compute needs.  It is borrowed until that is there, and the
- * evaluator idle; then the next one's turn has come.  -1: it needs more rows
- * than can be had at once, and the failure says which.
+ * Pulls the values that the compute needs.  The compute is borrowed until
+ * evaluator_is_idle(); then the next one can be pulled for.  -1: it needs more
+ * rows of a part than a frame holds, and the failure says of which variable.
  */
 int evaluator_pull(struct evaluator *, struct compute *, uint64_t now_ms,
 		   struct fail *);

@@ -1,6 +1,6 @@
 /*
- * run - the run that a worker, an evaluator or a relay takes part in, as the
- * coordinator has told of it: its model, its plan, and a client of its servers.
+ * run - the run that a worker, an evaluator or a relay takes part in: its model
+ * and plan, as the coordinator has sent them, and a client of its servers.
  */
 #ifndef PS_RUN_H
 #define PS_RUN_H
@@ -9,25 +9,31 @@
 
 struct run {
 	struct model_source source;
-	struct model *model;	/* NULL: nothing was told */
+	struct model *model;	/* NULL: no PLAN has come */
 	struct plan plan;
 	struct client *client;	/* NULL: the servers were not dialled */
 };
 
-void run_release(struct run *);		/* says BYE to the servers */
-void run_forget(struct run *);		/* of one without a client */
+/* Frees a run: with its client, which says BYE to the servers; or one that has
+   no client. */
+void run_release(struct run *);
+void run_forget(struct run *);
 
 /*
- * Take a PLAN.  RUN_BEGUN: it is the first one, and the servers are to be
- * dialled; RUN_RENEWED: it is of a newer term, and the client to be renewed;
- * RUN_KNOWN: it says nothing new; RUN_OLDER: it is of a term that is over.
- * RUN_REFUSED, and the failure says why: it is malformed, or of another run.
+ * Takes a PLAN and returns:
+ *
+ *	RUN_BEGUN	it is the first one: dial the servers
+ *	RUN_RENEWED	its term is newer: renew the client
+ *	RUN_KNOWN	its term is that of the plan: nothing is new
+ *	RUN_OLDER	its term is over: nothing has changed
+ *	RUN_REFUSED	it is malformed, or of another run (FAIL_AGAIN); the
+ *			failure says why
  */
 enum run_news { RUN_REFUSED, RUN_BEGUN, RUN_RENEWED, RUN_KNOWN, RUN_OLDER };
 enum run_news run_take_plan(struct run *, const struct message *,
 			    struct fail *);
 
-/* Dial the servers: -1, see client_new(). */
+/* Dials the servers.  -1: see client_new(). */
 int run_dial(struct run *, enum role, uint64_t life, struct outbox *,
 	     uint64_t now_ms, struct fail *);
 

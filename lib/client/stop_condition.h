@@ -19,21 +19,22 @@ struct stop_condition {
 	double value;
 };
 
-/* false: it is none. */
+/* Reads a condition; false: the text is not one. */
 bool stop_condition_read(struct stop_condition *, const char *text);
 
-/* Does the metric's value? */
+/* True if this value of the metric fulfils the condition. */
 bool stop_condition_meets(const struct stop_condition *, double value);
 
 /*
- * 1: it holds; 0: not, or there is no condition; -1: the evaluation has no
- * such metric (FAIL_USAGE).  What is not a number holds nothing.
+ * Compares the evaluation with the condition.  1: it holds; 0: it does not, or
+ * there is no condition; -1: the evaluation has no such metric (FAIL_USAGE).
+ * With a metric that is not a number (NaN) no condition holds.
  */
 int stop_condition_holds(const struct stop_condition *,
 			 const struct evaluation *, struct fail *);
 
-/* Always -1: that there is no such metric (FAIL_USAGE), but those of the
-   evaluation, if not NULL. */
+/* Fails, with -1, as there is no such metric (FAIL_USAGE); the failure lists
+   the metrics of the evaluation, if that is not NULL. */
 int stop_condition_unknown(const struct stop_condition *,
 			   const struct evaluation *, struct fail *);
 

@@ -1,11 +1,13 @@
 /*
- * submission - requests to a coordinator that others ask, too, and its results.
+ * submission - the requests of one of several submitters to a coordinator, and
+ * their results.
  *
  * The coordinator knows a submitter by its name, and numbers its requests and
- * its results from 1.  What it has not accepted is sent again after a loss;
- * what it sends again is taken once.  Like every role it has no socket, clock
- * or file: its program brings lines, messages and the time, writes the output,
- * and says when that is written.
+ * its results from 1.  After a loss the submission sends the requests again
+ * that the coordinator has not accepted; results that the coordinator sends
+ * again are taken once.  Like every role a submission has no socket, clock or
+ * file: its program brings lines, messages and the time, writes the output, and
+ * says when that is on disk.
  */
 #ifndef PS_SUBMISSION_H
 #define PS_SUBMISSION_H
@@ -19,17 +21,19 @@ struct submission;
 struct submission_options {
 	const char *coordinator;	/* its endpoint, borrowed */
 	const char *name;		/* borrowed */
-	uint64_t wishes;		/* coord/submitters.h says which */
+	uint64_t wishes;		/* bits: see enum submitter_wish of
+					   coord/submitters.h */
 	uint64_t life;			/* random, new for every start */
 	uint64_t timeout_ms;
-	uint64_t received;		/* results that it has from before;
-					   WIRE_NONE: what it had is not ours
-					   to know */
-	bool whole;			/* the requests come from the first one
-					   on, also those asked before */
+	uint64_t received;		/* results that the output has from
+					   earlier starts; WIRE_NONE: unknown,
+					   believe the coordinator */
+	bool whole;			/* the lines begin with the first
+					   request, also on a later start */
 };
 
-/* Dials the coordinator.  Options are copied. */
+/* Dials the coordinator.  Options are copied.  NULL: it cannot be dialled, and
+   the failure says why. */
 struct submission *submission_new(const struct submission_options *,
 				  struct outbox *, uint64_t now_ms,
 				  struct fail *);
@@ -37,42 +41,52 @@ void submission_free(struct submission *);
 
 void submission_up(struct submission *, uint64_t now_ms);
 void submission_down(struct submission *, uint64_t now_ms);
-/* -1: it cannot go on, and the failure says why. */
+/* -1: the submission cannot continue, and the failure says why. */
 int submission_receive(struct submission *, const struct message *,
 		       uint64_t now_ms, struct fail *);
-/* Send what there is, ask whether anybody is there.  Call it after whatever
-   has happened, and now and then. */
+/* Sends requests that wait, asks whether the coordinator is alive, and checks
+   deadlines.  Call it after each event, and several times in timeout_ms.  -1:
+   the submission cannot continue, and the failure says why. */
 int submission_tick(struct submission *, uint64_t now_ms, struct fail *);
 
-/* Is there room for a line?  One of so many bytes, without its newline; and:
-   there will be no more. */
+/*
+ * submission_wants(): is there room for a line?  submission_line() gives a line
+ * of size bytes, without its newline; -1: the lines are not those that this
+ * name sent on an earlier start (FAIL_DATA).  submission_end(): there are no
+ * more lines.
+ */
 bool submission_wants(const struct submission *);
 int submission_line(struct submission *, const char *line, size_t size,
 		    struct fail *);
 void submission_end(struct submission *);
 
 /*
- * Results to write; the program empties it.  Is it time to make safe what was
- * written, so that the coordinator need not keep it, or as nothing else is left
- * to do?  And: all is.
+ * submission_output(): the results to write, which the program empties.
+ * submission_unsafe(): is it time to bring to disk what was written?  It is
+ * after many results, so that the coordinator need not keep them, and when
+ * nothing else is left to do.  submission_safe(): all that was written is on
+ * disk.
  */
 struct text *submission_output(struct submission *);
 bool submission_unsafe(const struct submission *);
 void submission_safe(struct submission *);
 
 /*
- * All has been asked and answered, or no more will be: true, with the kind of
- * the first error, or 0.  And: how many requests the coordinator has said to
- * have; and has not.
+ * True if all requests were sent and answered, or no more will be; *status is
+ * then the kind of the first error, or 0.
  */
 bool submission_over(const struct submission *, int *status);
+/* Numbers of requests: that the coordinator has accepted; that were given and
+   that it has not accepted; and, of those accepted, that have no result yet. */
 uint64_t submission_accepted(const struct submission *);
 uint64_t submission_unasked(const struct submission *);
 uint64_t submission_pending(const struct submission *);
-/* So many were accepted of an earlier start, when the coordinator has said so
-   for the first time; once. */
+/* The number of requests that the coordinator accepted from earlier starts.
+   Only one call returns it, after the coordinator has first reported it; all
+   others return 0. */
 uint64_t submission_resumed(struct submission *);
-/* Leave: what is pending stays or is given up, as the coordinator was told. */
+/* Says BYE.  What is pending continues or is given up, as the wishes of the
+   options say. */
 void submission_leave(struct submission *);
 
 #endif

@@ -1,19 +1,20 @@
 /*
- * forwarder - what workers have asked of servers by a relay, and is not
- * answered.
+ * forwarder - the requests of workers that a relay passes on to servers, until
+ * they are answered.
  *
- * Each PULL, PUSH and PUSHPULL gets a request number of ours, and its answer
- * the worker's again.  What comes waits until forwarder_flush(); small messages
- * that wait for one server then leave in one.
+ * A PULL, PUSH or PUSHPULL gets a request number of the relay, and its answer
+ * the worker's number again.  Messages wait until forwarder_flush(); small
+ * ones that wait for the same server then leave in one BUNDLE.
  *
- * Pulls of the same part, and of the same few rows, share: one at a time is
- * under way, and those that come meanwhile wait for it and then leave together,
- * each push by itself and the last with a pull for all.  So nobody's values
- * were asked for before it asked, but those of a cut and of the end of a round,
- * which are always the same.
+ * Pulls of the same part and of the same few rows share one: one at a time is
+ * under way.  Those that come meanwhile wait until it is answered and then
+ * leave together: each push by itself, and the last push with one pull for all.
+ * So a worker never receives values that were asked for before its request
+ * came, except values that are always the same: of a cut, or of the end of a
+ * round.
  *
- * Pushes of one node of a round may leave as their sum (relay/node_sums.h); the
- * answer to that is each one's.
+ * Pushes to one node of a round may leave as their sum (relay/node_sums.h);
+ * each of them gets the answer to the sum.
  */
 #ifndef PS_FORWARDER_H
 #define PS_FORWARDER_H
@@ -28,29 +29,29 @@ struct forwarder *forwarder_new(const struct plan *, const struct model *,
 			      struct outbox *);
 void forwarder_free(struct forwarder *);
 
-/* A worker says PULL, PUSH or PUSHPULL. */
+/* Takes a PULL, PUSH or PUSHPULL of a worker. */
 void forwarder_ask(struct forwarder *, uint64_t peer, const struct message *);
-/* This worker has left: nothing is sent to it any more. */
+/* Forgets a worker that has left: nothing is sent to it any more. */
 void forwarder_leave(struct forwarder *, uint64_t peer);
-/* A server says VALUES or REFUSED, to a request of ours. */
+/* Takes the VALUES or REFUSED of a server to a request of the relay. */
 void forwarder_answer(struct forwarder *, const struct message *);
-/* Is this request of ours a sum of several workers' pushes? */
+/* True if this request of the relay is a sum of several workers' pushes. */
 bool forwarder_sums(const struct forwarder *, uint64_t request);
-/* Pushes that have waited for others since this was called last wait no
-   longer. */
+/* Lets pushes leave that have waited for others since the last call. */
 void forwarder_expire(struct forwarder *);
-/* What waits is sent; peer: of each server. */
+/* Sends what waits; peer has the peer of each server. */
 void forwarder_flush(struct forwarder *, const uint64_t *peer);
-/* All is forgotten. */
+/* Forgets all requests. */
 void forwarder_drop(struct forwarder *);
 
+/* Numbers of messages since the start, but for open. */
 struct forwarder_counts {
-	uint64_t pushes, pulls;		/* that workers asked for, */
-	uint64_t shared;		/* pulls that needed none of their
-					   own, */
-	uint64_t bundled, bundles;	/* messages in bundles, and those */
-	uint64_t summed, sums;		/* pushes in sums, and those */
-	uint64_t open;			/* messages that are not answered */
+	uint64_t pushes, pulls;		/* that workers asked for */
+	uint64_t shared;		/* pulls that were answered by the pull
+					   of another */
+	uint64_t bundled, bundles;	/* messages in bundles; bundles */
+	uint64_t summed, sums;		/* pushes in sums; sums */
+	uint64_t open;			/* not answered now */
 };
 struct forwarder_counts forwarder_counts(const struct forwarder *);
 

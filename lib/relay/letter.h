@@ -1,5 +1,6 @@
 /*
- * letter - a message that is kept until it is sent, or sent to several.
+ * letter - a copy of a message, kept until it is sent, perhaps to several
+ * peers.
  */
 #ifndef PS_LETTER_H
 #define PS_LETTER_H
@@ -9,13 +10,14 @@
 struct asked;
 
 struct letter {
-	struct refcount hold;	/* the first reference is its maker's */
+	struct refcount hold;	/* letter_new() takes the first reference */
 	struct message message;	/* whose frames lie behind the struct */
-	struct letter *next;	/* of a list of its owner's */
-	struct asked *of;	/* who waits for its answer; its owner's, too */
+	struct letter *next;	/* in a list of the owner's */
+	struct asked *of;	/* who waits for its answer; the owner's, too */
 };
 
-/* A copy. */
+/* Copies a message; letter_drop() drops a reference, and the last one frees the
+   letter. */
 struct letter *letter_new(const struct message *);
 void letter_drop(struct letter *);
 

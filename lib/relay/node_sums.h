@@ -1,13 +1,16 @@
 /*
- * node_sums - pushes of a round that are added up on their way.
+ * node_sums - adds up pushes of a round on their way to the servers.
  *
- * A push may say that it is a leaf of a node of the tree over replicas whose
- * other leaves come by the same relay, too (see message_node()).  If they all
- * came in the last round that this node was pushed in, they wait for each other
- * in this one, and leave as one: the sum of the node as servers make it, in
- * floats.  They leave each by itself, in their order, if the sum is not smaller
- * than they are together; if one is malformed, of another attempt or there
- * already; or if one does not come, as node_sums_expire() finds out.
+ * A push may say that it is a leaf of a node of the tree over replicas, and
+ * that the node's other leaves come by the same relay (see message_node()).  If
+ * all leaves came in the last round in which this node was pushed, they wait
+ * for each other in this round, and leave as one push: the node's sum as
+ * servers compute it, in floats.  They leave each by itself, in the order of
+ * their replicas, if
+ *
+ *	- the sum has no fewer bytes than they have together;
+ *	- one of them is malformed, of another attempt, or there already; or
+ *	- one of them does not come, as node_sums_expire() finds out.
  */
 #ifndef PS_NODE_SUMS_H
 #define PS_NODE_SUMS_H
@@ -21,21 +24,22 @@ struct node_sums;
 struct node_sums *node_sums_new(const struct plan *);
 void node_sums_free(struct node_sums *);	/* with all letters */
 
-/* A PUSH of a level over 0 to a part that waits for rounds.  The letter is
-   given away. */
+/* Takes a PUSH of a level over 0 to a part that waits for rounds.  The letter
+   is given away. */
 void node_sums_add(struct node_sums *, struct letter *);
 
-/* Nobody is waited for any more: all letters leave. */
+/* Lets all letters leave, each by itself: nobody is waited for any more. */
 void node_sums_disband(struct node_sums *);
-/* Those that have waited since this was called last leave. */
+/* Lets letters leave that have waited since the last call. */
 void node_sums_expire(struct node_sums *);
 
-/* What leaves together; the letters are the caller's. */
+/* Letters that leave together; they are the caller's. */
 struct departure {
 	struct letter *sum;		/* NULL: each leaves by itself */
-	struct letter *member;		/* by next */
+	struct letter *member;		/* a list, by next */
 };
-/* The next that leaves, in order; false: there is none. */
+/* Puts the next letters that leave, in the order in which they left; false:
+   there are none. */
 bool node_sums_next(struct node_sums *, struct departure *);
 
 size_t node_sums_waiting(const struct node_sums *);	/* letters */

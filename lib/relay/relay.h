@@ -1,9 +1,10 @@
 /*
- * relay - between the workers of a site and the servers of a run.
+ * relay - passes messages between the workers of a site and the servers of a
+ * run.
  *
- * It holds no variable, socket, clock or file, and decides nothing: what it
- * passes on servers know to have been applied, if it was.  So it may end at any
- * moment, and be slow, and come back: see ps-wire(7).
+ * A relay holds no variable, socket, clock or file, and decides nothing: only
+ * the servers know whether a push was applied.  So a relay may end at any
+ * moment, be slow, or come back: see ps-wire(7).
  */
 #ifndef PS_RELAY_H
 #define PS_RELAY_H
@@ -13,11 +14,12 @@
 struct relay;
 
 struct relay_options {
-	const char *coordinator;	/* its endpoint, */
-	const char *endpoint;		/* where workers find us, */
-	const char *site;		/* and who; all borrowed */
+	const char *coordinator;	/* its endpoint; */
+	const char *endpoint;		/* the one that workers call; */
+	const char *site;		/* the site's name; all borrowed */
 	uint64_t timeout_ms;
-	uint64_t lease_ms;		/* then who says nothing hangs */
+	uint64_t lease_ms;		/* a peer that is silent for longer
+					   hangs */
 	uint64_t life;			/* random, new for every start */
 };
 
@@ -28,29 +30,32 @@ void relay_free(struct relay *);	/* says BYE to all */
 
 void relay_up(struct relay *, uint64_t peer, uint64_t now_ms);
 void relay_down(struct relay *, uint64_t peer, uint64_t now_ms);
-/* One of those who called has left. */
+/* A peer that had called the relay has left: forgets the workers that cannot be
+   sent to. */
 void relay_left(struct relay *);
 
-/* -1: it cannot go on, and the failure says why. */
+/* -1: the relay cannot continue, and the failure says why. */
 int relay_receive(struct relay *, uint64_t peer, const struct message *,
 		  uint64_t now_ms, struct fail *);
-/* What has come is passed on. */
+/* Passes on what has come. */
 void relay_flush(struct relay *);
-/* Deadlines: call it a few times in a lease. */
+/* Checks deadlines: call it several times in a lease.  -1: the relay cannot
+   continue, and the failure says why. */
 int relay_tick(struct relay *, uint64_t now_ms, struct fail *);
 
-/* The coordinator says that the run is over. */
+/* True when the coordinator has ended the run. */
 bool relay_stopped(const struct relay *);
 
-/* True once, when no worker has come for a lease, though it is ready. */
+/* True once: when the relay has been ready for a lease and no worker has
+   come. */
 bool relay_is_alone(struct relay *, uint64_t now_ms);
 
-/* For people; good until the next call. */
+/* A line for people; good until the next call. */
 const char *relay_state(struct relay *);
 
 /*
- * For tests, when it has taken an event: NULL, or the words of what does not
- * hold, though it always should.
+ * For tests, after each event: NULL, or the words of an invariant that does
+ * not hold.
  */
 const char *relay_check(const struct relay *);
 

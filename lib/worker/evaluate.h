@@ -1,7 +1,9 @@
 /*
- * evaluate - a worker's part of an evaluation: batches of the files that the
- * coordinator names are scored with values of their own pulls, between steps.
- * The values are those of now, or of a cut that the coordinator names.
+ * evaluate - a worker's part of an evaluation.
+ *
+ * Between steps the worker scores batches of the files that the coordinator
+ * names, with values that it pulls for each batch: the values of now, or of a
+ * cut that the coordinator names.
  */
 #ifndef PS_EVALUATE_H
 #define PS_EVALUATE_H
@@ -19,8 +21,8 @@ struct evaluate_options {		/* all borrowed */
 	const struct plan *plan;
 	struct client *client;
 	const struct externals *externals;
-	const struct fail *unfit;	/* the error of each evaluation here,
-					   if it has a kind */
+	const struct fail *unfit;	/* if it has a kind, each evaluation
+					   fails with it */
 	struct outbox *outbox;
 	uint64_t peer;			/* the coordinator */
 };
@@ -28,22 +30,27 @@ struct evaluate_options {		/* all borrowed */
 struct evaluate *evaluate_new(const struct evaluate_options *);
 void evaluate_free(struct evaluate *);
 
-/* EVALUATE: the evaluation before, if there is one, is dropped. */
+/* Takes an EVALUATE; an earlier evaluation is dropped.  -1: the message is
+   malformed (FAIL_PROTOCOL). */
 int evaluate_take(struct evaluate *, const struct message *, struct fail *);
 void evaluate_drop(struct evaluate *);
 
-/* What is to be read for it; NULL: there is none. */
+/* The files to read; NULL: there is no evaluation. */
 const struct worker_evaluation *evaluate_job(const struct evaluate *);
-/* Its next batch may come; NULL: that was all. */
+/* True if the next batch may be given. */
 bool evaluate_wants(const struct evaluate *);
+/* Gives the next batch, by a swap with an old one; NULL: there are no more, and
+   the result is sent. */
 void evaluate_batch(struct evaluate *, struct batch *, uint64_t now_ms);
-/* Take what has been pulled, or pull for the batch if nobody has the client: to
-   be called before a step has it. */
+/* Takes the values that have been pulled for the batch, or begins to pull them
+   if the client is idle.  Call it before a step gets the client. */
 void evaluate_pull(struct evaluate *, uint64_t now_ms);
+/* Ends the evaluation and reports why. */
 void evaluate_failed(struct evaluate *, const struct fail *why);
 
 bool evaluate_can_compute(const struct evaluate *);
-/* -1: neither this batch nor another ever can be. */
+/* Scores the batch.  -1: nothing can be computed here any more, and the failure
+   says why; an error of the data ends only the evaluation (0). */
 int evaluate_compute(struct evaluate *, struct fail *);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * index - a file of the coordinator's data whose records a worker is to count.
+ * index - a span of the coordinator's data whose records a worker counts.
  */
 #ifndef PS_INDEX_H
 #define PS_INDEX_H
@@ -13,14 +13,16 @@ struct index;
 struct index *index_new(struct outbox *, uint64_t peer);
 void index_free(struct index *);
 
-/* INDEX: the span before, if there is one, is dropped. */
+/* Takes an INDEX; an earlier span is dropped. */
 void index_take(struct index *, const struct message *);
 void index_drop(struct index *);
 
-/* The span, or NULL; number: another one, another number; and whose it is. */
+/* The span to count, good until index_take(); NULL: none.  A new number means a
+   new span.  index_dataset(): the data set of the span. */
 const struct frame *index_span(const struct index *, uint64_t *number);
 size_t index_dataset(const struct index *);
 
+/* Report the counts, or why they cannot be had. */
 void index_counted(struct index *, const struct record_range_tally *,
 		   uint64_t term);
 void index_failed(struct index *, const struct fail *why);

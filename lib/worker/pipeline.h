@@ -1,14 +1,14 @@
 /*
  * pipeline - a worker's steps: each is pulled for, computed, pushed.
  *
- * The push of one step and the pull of the next, or of the one behind that,
- * are one exchange, which is under way while a step is computed that was
- * pulled for before.  A step is prefetched if it has no lease yet: more steps
- * like those before it were announced, so it pulls what it will need.
+ * One exchange with the servers pushes a step and pulls for one of the next
+ * two steps; a step that has been pulled for is computed meanwhile.  A step is
+ * prefetched if it has no lease yet: the coordinator has announced more steps
+ * like those before, so the worker pulls what such a step will need.
  *
- * A replica of a round cannot be pulled for before the round below has ended;
- * but its pull can be under way beside that one's push, as servers send values
- * ahead of the round's end.
+ * The values for a replica of a round are final only when the round before has
+ * ended.  But they can be pulled while a replica of that round is pushed, as
+ * servers send values ahead of the round's end.
  */
 #ifndef PS_PIPELINE_H
 #define PS_PIPELINE_H
@@ -28,8 +28,8 @@ struct pipeline_options {		/* all borrowed */
 	struct batches *batches;	/* and their examples */
 	const struct externals *externals;
 	struct crew *crew;		/* see compute_share(); NULL */
-	const struct fail *unfit;	/* the error of each step here, if it
-					   has a kind */
+	const struct fail *unfit;	/* if it has a kind, each step fails
+					   with it */
 	uint64_t prefetch;		/* see struct worker_options */
 	bool overlap;			/* see struct worker_options */
 	bool assigned;			/* a batch is for one lease alone, */
@@ -39,42 +39,50 @@ struct pipeline_options {		/* all borrowed */
 struct pipeline *pipeline_new(const struct pipeline_options *);
 void pipeline_free(struct pipeline *);
 
-/* A term begins: the leases are gone. */
+/* Begins a term: drops all steps, as their leases are gone.  Answers that
+   programs still owe are awaited and thrown away. */
 void pipeline_begin_term(struct pipeline *);
-/* What has been pulled is good for no lease to come. */
+/* Makes all pulled values unfit for leases to come: these pull again. */
 void pipeline_expire(struct pipeline *);
 
-/* Examples that are to be read for the next step; 0: none. */
+/* The number of examples to read for the next step that has no batch; 0:
+   none. */
 uint64_t pipeline_want(const struct pipeline *);
 size_t pipeline_line(const struct pipeline *);	/* of that step */
-/* The data sets (a bit for each) that steps of a lease take; NULL: of the next
-   one. */
+/* The data sets, a bit for each, that steps of a lease read; NULL: steps like
+   those of the last lease. */
 uint64_t pipeline_datasets(const struct pipeline *, const struct lease *);
-/* Here they are; their room is swapped with that of an old batch. */
+/* Gives the wanted batch, by a swap with an old one. */
 void pipeline_put(struct pipeline *, struct batch *);
-/* true: these are to be read again; see worker_put_back(). */
+/* Swaps out a batch that is to be read again; false: there is none.  See
+   worker_put_back(). */
 bool pipeline_put_back(struct pipeline *, struct batch *);
 
-/* An exchange that has come to its end is taken note of: the client is free for
-   another, until the next call. */
+/* Notes whether the exchange under way has ended.  If it has, the client is
+   free until pipeline_advance(). */
 void pipeline_take_answers(struct pipeline *, uint64_t now_us);
-/* Go on as far as there are leases, batches and answers. */
+/* Begins steps and exchanges as far as leases, batches and answers allow. */
 void pipeline_advance(struct pipeline *, uint64_t now_ms, uint64_t now_us);
 
-/* All values of the next step are there: it can be computed. */
+/* True if a step can be computed: all its values are there, or a program has
+   answered. */
 bool pipeline_can_compute(const struct pipeline *);
-/* A program is at a step; and at the one that it was asked for first no more:
-   that comes before all others that can be computed. */
+/* True if a program has been asked for a step and its answer has not been
+   taken; and if the answer to the first such step is there.  That answer is
+   taken before any other step is computed. */
 bool pipeline_asks(const struct pipeline *);
 bool pipeline_is_answered(const struct pipeline *);
-/* -1: neither this step nor another ever can. */
+/* Computes a step, or asks a program for it.  -1: nothing can be computed any
+   more, and the failure says why; an error of this step alone is reported with
+   the step (0). */
 int pipeline_compute(struct pipeline *, struct fail *);
 
-/* Nothing is under way but what waits for a round. */
+/* True if no step is under way, except those of rounds. */
 bool pipeline_is_over(const struct pipeline *);
+/* The number of steps that are prefetched. */
 size_t pipeline_prefetched(const struct pipeline *);
 
-/* Pushed so far. */
+/* The steps and examples that were pushed since the start. */
 void pipeline_count(const struct pipeline *, uint64_t *steps,
 		    uint64_t *examples);
 
