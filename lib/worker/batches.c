@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /*
- * The batch that was read.
+ * The state of the batch.
  *
  *	NONE --batches_put()--> READY
  *	READY --batches_take(), batches_drop()--> NONE
@@ -17,7 +17,7 @@
 enum waiting { WAITING_NONE, WAITING_READY, WAITING_REJECTED };
 
 /*
- * What can be read.
+ * The state of the data.
  *
  *	OPEN --batches_end()--> ENDED --batches_put_back()--> OPEN
  *	ENDED --batches_exhaust()--> EXHAUSTED --batches_report()--> REPORTED
@@ -28,11 +28,11 @@ enum data { DATA_OPEN, DATA_ENDED, DATA_EXHAUSTED, DATA_REPORTED };
 struct batches {
 	enum waiting waiting;
 	struct batch batch;
-	uint64_t asked;		/* examples; there may be fewer */
+	uint64_t asked;		/* examples; the batch may have fewer */
 	uint64_t lease;
 	enum data data;
-	uint64_t records;	/* read, when they have ended */
-	struct fail why;	/* because of this, if it has a kind */
+	uint64_t records;	/* that were read, once the data have ended */
+	struct fail why;	/* why they have; no kind: nothing is wrong */
 };
 
 struct batches *

@@ -18,8 +18,8 @@ enum state { STATE_NONE, STATE_READING, STATE_WAITING, STATE_PULLING,
 struct evaluate {
 	struct evaluate_options o;
 	enum state state;
-	struct worker_evaluation job;	/* its number is the last one's */
-	bool late;		/* values come for a batch that was dropped */
+	struct worker_evaluation job;	/* its number outlives it */
+	bool late;		/* the client still pulls for a dropped batch */
 	struct message request;
 	struct evaluation score;
 	struct batch batch;
@@ -110,7 +110,7 @@ evaluate_wants(const struct evaluate *e)
 	return e->state == STATE_READING && !e->late;
 }
 
-/* ---- what comes of it ---- */
+/* ---- results ---- */
 
 static void
 send_evaluated(struct evaluate *e)
@@ -126,7 +126,8 @@ send_evaluated(struct evaluate *e)
 	m.done.count = 1;
 	m.frame[m.frames++] = (struct frame){ e->out.data, e->out.size,
 					      NULL };
-	/* More than a frame holds: how many there were says why. */
+	/* A frame cannot hold more scores.  The result has their number, which
+	   says why they are missing. */
 	if (scores && scores->count <= RESULT_SCORES) {
 		m.frame[m.frames++] = (struct frame){
 			scores->score, scores->count * sizeof(float), NULL };
@@ -183,7 +184,7 @@ begin_pull(struct evaluate *e, uint64_t now)
 		e->state = STATE_PULLING;
 }
 
-/* A cut that is gone is known to be so by the coordinator, or will be. */
+/* If the cut is gone, the coordinator knows it or will know it: FAIL_AGAIN. */
 static void
 end_pull(struct evaluate *e)
 {

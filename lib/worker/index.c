@@ -11,8 +11,8 @@ struct index {
 	uint64_t peer;
 	bool under_way;
 	struct message request;
-	struct text span;	/* its frame, */
-	struct frame frame;	/* here */
+	struct text span;	/* a copy of the request's frame, */
+	struct frame frame;	/* which points into it */
 	struct pack out;
 };
 

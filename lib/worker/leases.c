@@ -8,24 +8,25 @@
 
 #define MAX_LEASES	256
 #define MAX_PACK	65536	/* steps of a lease */
-#define MAX_RESULTS	((size_t)1 << 20)	/* bytes, but for one */
+#define MAX_RESULTS	((size_t)1 << 20)	/* bytes, in a DONE of
+						   several results */
 
 /*
- * What becomes of a lease; it leaves the ring when it is over, and all before
- * it are.
+ * The states of a lease.  It leaves the ring when it and all leases before it
+ * are over.
  *
  *	RUNS --leases_failed(), leases_cancel()--> CANCELLED
  *	RUNS --leases_end(), all steps begun--> over, when these have ended
  *	CANCELLED --leases_dropped()--> over, when no step is in flight
  */
 struct held {
-	struct lease lease;	/* first, so that one is the other */
-	uint64_t next;		/* steps below have been begun */
-	size_t in_flight;	/* of those have not come to an end */
+	struct lease lease;	/* first member: see held() */
+	uint64_t next;		/* the steps below it have begun, */
+	size_t in_flight;	/* and that many of them have not ended */
 	bool cancelled;
-	size_t count;		/* results that are in */
+	size_t count;		/* results that are not reported yet */
 	struct pack results;
-	struct metric_state scores;	/* theirs */
+	struct metric_state scores;	/* of these results */
 };
 
 struct leases {
@@ -33,9 +34,9 @@ struct leases {
 	uint64_t peer, term;
 	struct held held[MAX_LEASES];	/* a ring */
 	size_t first, count;
-	bool more;			/* said by the last lease, like: */
+	bool more;			/* more steps are announced, of: */
 	uint64_t more_batch, more_pass;
-	bool owes_ok;			/* of what was cancelled */
+	bool owes_ok;			/* to a CANCEL */
 };
 
 static struct held *
@@ -130,7 +131,8 @@ report_done(struct leases *ls, struct held *h)
 	forget_results(h);
 }
 
-/* It is over, if nothing of it is in flight: a replica is given back. */
+/* If no step of the lease is in flight, report it.  A replica is reported even
+   without a result: its round waits for it. */
 static void
 end_lease(struct leases *ls, struct held *h)
 {
@@ -139,8 +141,8 @@ end_lease(struct leases *ls, struct held *h)
 }
 
 /*
- * Those that were begun have come to an end, and what that was has been said:
- * now the coordinator knows which steps nobody will push any more.
+ * Send the OK when all steps in flight of cancelled leases have ended and are
+ * reported: then the coordinator knows which steps nobody will push any more.
  */
 static void
 report_cancelled(struct leases *ls)
@@ -173,7 +175,7 @@ leases_settle(struct leases *ls)
 
 /* ---- what is given and taken back ---- */
 
-/* One of so many. */
+/* Copy the message's frame i, if i is below count. */
 static void
 keep_frame(struct text *to, const struct message *m, size_t i, size_t count)
 {
@@ -193,7 +195,8 @@ keep_text(struct text *to, struct unpack *u)
 	u->bad = u->bad || (size > 0 && memchr(to->data, '\0', size));
 }
 
-/* The last frame, if there is one. */
+/* Copy the call of a program, which is the last frame if there is one.  False:
+   it is malformed. */
 static bool
 keep_call(struct lease *l, const struct message *m)
 {
@@ -239,7 +242,7 @@ leases_take(struct leases *ls, const struct message *m, bool declined)
 	keep_frame(&l->blocks, m, 0, frames);
 	keep_frame(&l->after, m, 1, frames);
 	h->in_flight = 0;
-	h->cancelled = declined;	/* it will come back */
+	h->cancelled = declined;
 	forget_results(h);
 	ls->count++;
 	if (declined && l->replicas > 0)
@@ -382,10 +385,10 @@ leases_done(struct leases *ls, const struct lease *l, struct result *r,
 	struct held *h = held_of(ls, l);
 
 	r->attempt = l->attempt;
-	/* Those of one step that no frame holds are left out, */
+	/* The scores of one step that a frame cannot hold are left out; */
 	if (r->voided || r->scores > RESULT_SCORES)
 		r->scores = 0;
-	/* and of several steps none is to hold too many. */
+	/* the scores of several steps must fit into one frame, too. */
 	if (h->scores.count + r->scores > RESULT_SCORES ||
 	    h->results.size + r->json.size > MAX_RESULTS)
 		report_done(ls, h);
@@ -430,7 +433,7 @@ leases_dropped(struct leases *ls, const struct lease *l)
 
 /* ---- the coordinator's data ---- */
 
-/* Another block than those that are there already? */
+/* Append the block if it is not there yet; returns the new count. */
 static size_t
 add_block(struct frame *frame, size_t count, const struct frame *block)
 {
@@ -442,7 +445,7 @@ add_block(struct frame *frame, size_t count, const struct frame *block)
 	return count + 1;
 }
 
-/* One of those that stand one behind the other; false: there is none. */
+/* Read the next slice of a lease's blocks; false: there are no more. */
 static bool
 next_slice(struct unpack *u, struct lease_slice *s)
 {

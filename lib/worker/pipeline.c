@@ -10,20 +10,22 @@
 #define IN_FLIGHT	3	/* one pulled for, one computed, one pushed */
 
 /*
- * What has become of a step, or is becoming of it.
+ * The stages of a step.
  *
  *	NONE --begin()--> BEGUN --exchange()--> PULLING
  *	PULLING --take_answers()--> PULLED --pipeline_compute()--> COMPUTED
- *	PULLED --ask()--> ASKED --take_answer()--> COMPUTED	(by a program)
+ *	PULLED --ask()--> ASKED --pipeline_compute()--> COMPUTED
  *	COMPUTED --exchange()--> PUSHING --take_answers()--> NONE
- *	PULLING --make_way()--> BEGUN	(it waits for a round that waits for us)
- *	PULLED --adopt()--> BEGUN	(a barrier lies behind what was pulled,
- *					or it was for another step line)
- *	BEGUN --next_exchange()--> PULLED	(it cannot be pulled for)
+ *	PULLING --make_way()--> BEGUN	(its round waits for the one before,
+ *					and that one for this worker)
+ *	PULLED --adopt()--> BEGUN	(its lease has another pass or step line
+ *					than it was pulled for)
+ *	BEGUN --next_exchange()--> PULLED	(its pull is too large: it
+ *						fails when it is computed)
  *	BEGUN, PULLED, COMPUTED --drop_cancelled()--> NONE
- *	COMPUTED --end_own_data()--> NONE	(its program had no more)
- *	any of no lease --drop_prefetched()--> NONE	(nor has it for these)
- *	PULLED --unload()--> NONE	(its batch is read again)
+ *	COMPUTED --end_own_data()--> NONE	(its program had no more data)
+ *	any without a lease --drop_prefetched()--> NONE	(likewise)
+ *	PULLED --unload()--> NONE	(its batch is to be read again)
  *	ASKED --pipeline_begin_term()--> LEFT --let_go()--> NONE
  */
 enum stage { STAGE_NONE, STAGE_BEGUN, STAGE_PULLING, STAGE_PULLED,
@@ -34,17 +36,18 @@ struct inflight {
 	struct batch batch;
 	enum stage stage;
 	const struct lease *lease;	/* NULL: it is prefetched */
-	uint64_t sequence;	/* the lowest was begun first; none: 0 */
-	uint64_t turn;		/* of those that a program computes */
+	uint64_t sequence;	/* in the order in which steps began; 0: none */
+	uint64_t turn;		/* likewise, of steps that a program is asked
+				   for */
 	uint64_t asked;		/* examples; there may be fewer; 0: its program
 				   has data of its own */
-	uint64_t pass;		/* for leases of this pass its pull is good */
+	uint64_t pass;		/* its pull is good for leases of this pass */
 	uint64_t *version;	/* of each part, as it was pulled */
 	uint64_t step, began_us;
 	struct moved pulled;
 	struct metric_state state[RESULT_METRICS];
 	struct result result;
-	struct fail why;	/* it cannot be computed, if it has a kind */
+	struct fail why;	/* if it has a kind, the step fails with it */
 	bool ended;		/* its program had no more data for it */
 };
 
@@ -55,12 +58,13 @@ struct pipeline {
 	struct inflight step[IN_FLIGHT];
 	struct accumulator *accumulator;	/* NULL: a step is a batch */
 	uint64_t begun, asked, steps, examples;
-	uint64_t last_step;		/* that a lease was begun of */
+	uint64_t last_step;		/* the last one begun that had a
+					   lease */
 	size_t line;			/* the last lease's, of the model's
 					   step lines */
-	uint64_t taken;			/* examples that a program had of its
-					   own, and these have */
-	bool ended;			/* come to their end */
+	uint64_t taken;			/* examples that a program has read of
+					   its own data, */
+	bool ended;			/* which have come to their end */
 };
 
 struct pipeline *
@@ -112,7 +116,7 @@ writable(const struct inflight *s)
 	return (struct inflight *)(uintptr_t)s;
 }
 
-/* The step at this stage, of several the one begun first; or NULL. */
+/* The step at this stage that began first; NULL: none is at it. */
 static struct inflight *
 at_stage(const struct pipeline *p, enum stage stage)
 {
@@ -125,7 +129,7 @@ at_stage(const struct pipeline *p, enum stage stage)
 	return writable(first);
 }
 
-/* Steps that are prefetched; which one was begun first, and last? */
+/* The prefetched steps: their number, and those that began first and last. */
 struct prefetched {
 	size_t count;
 	struct inflight *first, *last;
@@ -162,10 +166,10 @@ clear(struct inflight *s)
 {
 	s->lease = NULL;
 	s->stage = STAGE_NONE;
-	s->sequence = 0;	/* so that no more are used than must be */
+	s->sequence = 0;
 }
 
-/* A program has no more data of its own: no step begins any more. */
+/* A program has no more data of its own: no step begins after that. */
 static void
 end_data(struct pipeline *p)
 {
@@ -197,7 +201,8 @@ pipeline_expire(struct pipeline *p)
 		p->step[i].pass = WIRE_NONE;
 }
 
-/* What waits for a round may wait for others to do our part of it. */
+/* A step of a round may wait for a replica that this worker gives back when it
+   is over, for another one to do: so it must not wait for such a step. */
 bool
 pipeline_is_over(const struct pipeline *p)
 {
@@ -218,15 +223,15 @@ pipeline_count(const struct pipeline *p, uint64_t *steps, uint64_t *examples)
 
 /* ---- their step lines ---- */
 
-/* The name of a step line that the lease is for; NULL: the first one. */
+/* The name of the lease's step line; NULL: the model's first one. */
 static const char *
 line_name(const struct lease *l)
 {
 	return l->step.size > 0 ? l->step.data : NULL;
 }
 
-/* What is prefetched is taken for one of the line that the last lease was of;
-   a lease of a line that the model has not is an error in its turn. */
+/* A prefetched step is taken for one of the last lease's line.  If the model
+   does not have a lease's line, check_line() fails the step in its turn. */
 static size_t
 line_of(const struct pipeline *p, const struct lease *l)
 {
@@ -249,8 +254,8 @@ pipeline_datasets(const struct pipeline *p, const struct lease *l)
 	return model_reads(p->o.model, line_of(p, l));
 }
 
-/* Examples that are to be read for a step of the lease, or (NULL) as it was
-   announced; 0: none. */
+/* The number of examples to read for a step of the lease, or (NULL) for one
+   that was announced; 0: none. */
 static uint64_t
 batch_of(const struct pipeline *p, const struct lease *l)
 {
@@ -265,7 +270,7 @@ batch_of(const struct pipeline *p, const struct lease *l)
 
 /* ---- their batches ---- */
 
-/* That of the next step that has none; NULL: it has been announced, at most. */
+/* The lease of the next step without a batch; NULL: it has no lease yet. */
 static const struct lease *
 wanted(const struct pipeline *p)
 {
@@ -298,8 +303,8 @@ pipeline_put(struct pipeline *p, struct batch *batch)
 		    l ? l->id : BATCHES_NO_LEASE);
 }
 
-/* What was read for a prefetched step is for one of another size, or of other
-   data sets, or nothing was. */
+/* Does the first prefetched step not fit the next lease?  Its batch has another
+   size or other data sets, or only one of the two has a batch. */
 static bool
 is_misread(const struct pipeline *p)
 {
@@ -312,8 +317,9 @@ is_misread(const struct pipeline *p)
 			   batch_datasets(&s->batch)));
 }
 
-/* What was read last goes back first, but not while values come for it.  true:
-   nothing was, and the one before it may go. */
+/* Unload the last prefetched step, as the batch that was read last goes back
+   first; but not while values for it are on their way.  True: the step had no
+   batch, so that the one before it may be unloaded at once. */
 static bool
 unload(struct pipeline *p)
 {
@@ -340,7 +346,7 @@ pipeline_put_back(struct pipeline *p, struct batch *batch)
 
 /* ---- a step begins ---- */
 
-/* Is a batch that was read for it of no use to any other? */
+/* Is a batch that was read for this lease of no use to any other? */
 static bool
 reads_its_own(const struct pipeline *p, const struct lease *l)
 {
@@ -355,7 +361,7 @@ begin_line(struct inflight *s, size_t line)
 	compute_begin(s->compute, &s->batch);
 }
 
-/* The examples that it asks for, if it does. */
+/* Take the batch that the step needs.  False: it is not there. */
 static bool
 take_batch(struct pipeline *p, struct inflight *s, const struct lease *l)
 {
@@ -373,7 +379,7 @@ take_batch(struct pipeline *p, struct inflight *s, const struct lease *l)
 			    pipeline_datasets(p, l)) == BATCH_TAKEN;
 }
 
-/* It is a step of this lease. */
+/* Make it the next step of this lease. */
 static void
 begin_step(struct pipeline *p, struct inflight *s, const struct lease *l)
 {
@@ -382,7 +388,8 @@ begin_step(struct pipeline *p, struct inflight *s, const struct lease *l)
 	p->last_step = s->step;
 }
 
-/* Give the batch that was read to the next step of a lease, or prefetch. */
+/* Begin the lease's next step, or (NULL) a prefetched one, with the batch that
+   was read.  NULL: it cannot begin now. */
 static struct inflight *
 begin(struct pipeline *p, const struct lease *l, uint64_t now_us)
 {
@@ -412,7 +419,8 @@ drop_prefetched(struct pipeline *p)
 			clear(&p->step[i]);
 }
 
-/* It has found that out at this step, which others may do. */
+/* A program has found at this step that its data have ended.  The step goes
+   back: another worker may do it. */
 static void
 end_own_data(struct pipeline *p, struct inflight *s)
 {
@@ -425,7 +433,7 @@ end_own_data(struct pipeline *p, struct inflight *s)
 	drop_prefetched(p);
 }
 
-/* Steps whose leases were given up, but for what is under way. */
+/* Drop steps of cancelled leases, except those that wait for an answer. */
 static void
 drop_cancelled(struct pipeline *p)
 {
@@ -446,7 +454,7 @@ drop_cancelled(struct pipeline *p)
 	}
 }
 
-/* The lease that the batch was read for, if there is more to be begun of it. */
+/* The lease that the batch was read for, if it has steps to begin; or NULL. */
 static const struct lease *
 batch_lease(const struct pipeline *p)
 {
@@ -465,7 +473,8 @@ has_batch_of(const struct pipeline *p, const struct lease *l)
 	return batches_have(p->o.batches, &id) && id == l->id;
 }
 
-/* The lease of the batch is no more: is it good for another one? */
+/* The batch's lease is gone: give the batch to this one, or drop it if it was
+   for that lease alone. */
 static void
 pass_batch_on(struct pipeline *p, const struct lease *to)
 {
@@ -476,9 +485,9 @@ pass_batch_on(struct pipeline *p, const struct lease *to)
 }
 
 /*
- * What waits for the round before its own gives way to a replica of that one,
- * as when another worker died, or is late: or they would wait for each other
- * for ever.
+ * A pull that waits for the end of the round before gives way to a replica of
+ * that round, which this worker got late, as another worker died: otherwise
+ * both would wait for each other for ever.
  */
 static void
 make_way(struct pipeline *p, uint64_t now_us)
@@ -506,10 +515,10 @@ make_way(struct pipeline *p, uint64_t now_us)
 }
 
 /*
- * Prefetched steps come to their leases, in the order in which they were read.
- * Is this one for the batch that was read?  If not, it goes back, and what was
- * read behind it goes back first.  What was pulled before a barrier, or for
- * another step line, is pulled again.
+ * Give prefetched steps their leases, in the order in which they were read.  If
+ * a batch does not fit its lease, it goes back to be read again, after all that
+ * was read behind it.  Values that were pulled before a barrier, or for another
+ * step line, are pulled again.
  */
 static void
 adopt(struct pipeline *p, uint64_t now_us)
@@ -544,8 +553,9 @@ adopt(struct pipeline *p, uint64_t now_us)
 /* ---- exchanges with the servers ---- */
 
 /*
- * Is there to be a pull, while what has been pulled is not computed?  One for
- * a later round would wait for it, and it for the exchange.
+ * May another pull begin while steps that were pulled for are not computed?
+ * Not for a later round: the pull would wait for such a step to be pushed, and
+ * the push for the end of the exchange.
  */
 static bool
 may_pull(const struct pipeline *p)
@@ -569,10 +579,10 @@ may_pull(const struct pipeline *p)
 	return pulled <= p->o.prefetch;
 }
 
-/* What is to be pulled for now: a step that has begun, or else the next one. */
+/* What to pull for now: a step that has begun, or else the next one. */
 struct candidate {
-	struct inflight *begun;		/* or NULL: */
-	const struct lease *next;	/* NULL: prefetched */
+	struct inflight *begun;		/* NULL: the next step */
+	const struct lease *next;	/* its lease; NULL: to be prefetched */
 	uint64_t step;
 };
 
@@ -591,9 +601,9 @@ find_candidate(const struct pipeline *p)
 }
 
 /*
- * What to pull for, beside this push or none.  A round waits for its pushes:
- * only what does not hold up their answers may go beside them, which is what
- * waits for the round's end.
+ * The step to pull for beside this push, which may be NULL.  A round waits for
+ * its pushes, so nothing may delay their answers: the only pull beside the push
+ * of a replica is the one that itself waits for the end of that round.
  */
 static struct inflight *
 next_pull(struct pipeline *p, const struct inflight *push, uint64_t now_us)
@@ -646,7 +656,7 @@ exchange(struct pipeline *p, struct inflight *push, struct inflight *pull,
 	client_exchange(p->o.client, &x, now);
 }
 
-/* The result of a step that has been pushed goes to its lease. */
+/* End a step that has been pushed: its result goes to its lease. */
 static void
 finish(struct pipeline *p, struct inflight *s, uint64_t now_us)
 {
@@ -667,7 +677,8 @@ finish(struct pipeline *p, struct inflight *s, uint64_t now_us)
 	leases_done(p->o.leases, l, r, p->metric, s->state, p->metrics);
 }
 
-/* The exchange, if there was one, has come to its end; was there one? */
+/* Move the steps of an exchange that has ended to their next stage.  True if
+   there was one. */
 static bool
 take_answers(struct pipeline *p, uint64_t now_us)
 {
@@ -692,7 +703,7 @@ pipeline_take_answers(struct pipeline *p, uint64_t now_us)
 	take_answers(p, now_us);
 }
 
-/* What is to be pushed; a step that has failed is reported instead. */
+/* The step to push; a step that has failed is reported instead. */
 static struct inflight *
 next_push(struct pipeline *p)
 {
@@ -710,7 +721,7 @@ next_push(struct pipeline *p)
 	return NULL;
 }
 
-/* Push what has been computed, pull for what comes. */
+/* Push the step that was computed, and pull for a next one. */
 static void
 next_exchange(struct pipeline *p, uint64_t now, uint64_t now_us)
 {
@@ -722,7 +733,7 @@ next_exchange(struct pipeline *p, uint64_t now, uint64_t now_us)
 	pull = next_pull(p, push, now_us);
 	if (pull && client_check_pull(p->o.client, pull->compute,
 				      &pull->why) < 0) {
-		pull->stage = STAGE_PULLED;	/* it fails in its turn */
+		pull->stage = STAGE_PULLED;	/* fails when computed */
 		pull = NULL;
 	}
 	if (push || pull)
@@ -730,8 +741,8 @@ next_exchange(struct pipeline *p, uint64_t now, uint64_t now_us)
 }
 
 /*
- * An exchange that had nothing to send, as to a server of which no layer uses a
- * variable, is over at once, and no answer will wake us.
+ * An exchange that has nothing to send, for example as no layer uses a variable
+ * of the server, ends at once: no answer would call us again.
  */
 void
 pipeline_advance(struct pipeline *p, uint64_t now, uint64_t now_us)
@@ -747,7 +758,7 @@ pipeline_advance(struct pipeline *p, uint64_t now, uint64_t now_us)
 
 /* ---- computing ---- */
 
-/* The codec of a variable in a step. */
+/* The codec with which a variable travels in a step. */
 static const struct codec *
 codec_of(const struct pipeline *p, enum way way, size_t variable,
 	 uint64_t step)
@@ -761,7 +772,7 @@ codec_of(const struct pipeline *p, enum way way, size_t variable,
 	return encoding_codec(plan_encoding(p->o.plan, step), variable, slice);
 }
 
-/* A float may be finite, and infinite as it travels. */
+/* A finite float may become infinite in the codec of its travel. */
 static int
 check_pulled(const struct pipeline *p, struct inflight *s)
 {
@@ -780,9 +791,10 @@ check_pulled(const struct pipeline *p, struct inflight *s)
 }
 
 /*
- * A gradient is to be finite as it travels, and where those of the replicas of
- * a round are added up: by then the step counts, and other servers have it.
- * Half of what there is room for is left for what is rounded.
+ * A gradient must be finite as it travels, and so must the sum of a round's
+ * gradients on a server.  It is checked here, as it is too late there: other
+ * servers may have applied the step.  Half of the codec's range is left for
+ * rounding errors.
  */
 static int
 check_clipped(const struct pipeline *p, struct inflight *s)
@@ -810,7 +822,8 @@ check_clipped(const struct pipeline *p, struct inflight *s)
 	return 0;
 }
 
-/* All batches of a step: a sum that is finite, clipped. */
+/* Compute all batches of a step; their sum is clipped, and checked to be
+   finite. */
 static int
 train_batches(struct pipeline *p, struct inflight *s)
 {
@@ -826,7 +839,7 @@ train_batches(struct pipeline *p, struct inflight *s)
 		compute_check(s->compute, &s->why);
 }
 
-/* As its program computes it, if there is one. */
+/* Does a program compute the step, and may it be asked ahead? */
 static bool
 is_asked(const struct pipeline *p, const struct inflight *s)
 {
@@ -852,7 +865,8 @@ train_batch(struct pipeline *p, struct inflight *s)
 	return 0;
 }
 
-/* -1: neither this step nor another can be computed. */
+/* Compute a step, or take a program's answer.  -1: nothing can be computed here
+   any more; an error of the data is the step's own (0). */
 static int
 train(struct pipeline *p, struct inflight *s, struct fail *f)
 {
@@ -885,7 +899,7 @@ ask(struct pipeline *p, struct inflight *s)
 	s->stage = STAGE_ASKED;
 }
 
-/* One that the model has not was taken for the first. */
+/* line_of() took a line that the model does not have for the first. */
 static void
 check_line(const struct pipeline *p, struct inflight *s)
 {
@@ -897,7 +911,8 @@ check_line(const struct pipeline *p, struct inflight *s)
 		     name);
 }
 
-/* Steps that a program has to do with; which one was asked for first? */
+/* The steps that a program was asked for: their number, and the first of
+   them. */
 struct asked {
 	size_t count;
 	struct inflight *first;
@@ -926,7 +941,7 @@ pipeline_asks(const struct pipeline *p)
 	return asked(p).count > 0;
 }
 
-/* One whose answer can be taken; NULL. */
+/* The step whose answer can be taken; NULL: none. */
 static struct inflight *
 next_answered(const struct pipeline *p)
 {
@@ -937,7 +952,8 @@ next_answered(const struct pipeline *p)
 		s : NULL;
 }
 
-/* One that can be begun with, while a program may be at those before. */
+/* The step that can be computed, or asked for while a program is at those
+   before; NULL: none. */
 static struct inflight *
 next_computed(const struct pipeline *p)
 {
@@ -946,7 +962,7 @@ next_computed(const struct pipeline *p)
 
 	if (!s || !s->lease || lease_is_cancelled(s->lease))
 		return NULL;
-	/* One with data of its own may have no more. */
+	/* A program with data of its own may find their end at that step. */
 	if (before > 0)
 		return is_asked(p, s) && s->asked > 0 && !s->why.kind &&
 			before < EXTERNAL_ASKED ? s : NULL;
@@ -965,7 +981,7 @@ pipeline_can_compute(const struct pipeline *p)
 	return next_answered(p) || next_computed(p);
 }
 
-/* Nobody waits for it any more. */
+/* Take a program's answer that nobody waits for any more. */
 static int
 let_go(struct pipeline *p, struct inflight *s, struct fail *f)
 {
@@ -983,7 +999,7 @@ let_go(struct pipeline *p, struct inflight *s, struct fail *f)
 	return -1;
 }
 
-/* All that is to be done of it, or what comes before its program's part. */
+/* Compute a step, or ask its program for it. */
 static int
 compute(struct pipeline *p, struct inflight *s, struct fail *f)
 {
@@ -991,7 +1007,7 @@ compute(struct pipeline *p, struct inflight *s, struct fail *f)
 		s->why = *p->o.unfit;
 	if (!s->why.kind)
 		check_line(p, s);
-	s->ended = p->ended && s->asked == 0;	/* it is asked once */
+	s->ended = p->ended && s->asked == 0;	/* its program said so before */
 	if (s->why.kind || s->ended || check_pulled(p, s) < 0)
 		return 0;
 	for (size_t i = 0; i < p->metrics; i++)
@@ -1021,7 +1037,7 @@ pipeline_compute(struct pipeline *p, struct fail *f)
 		s = next_computed(p);
 		if (compute(p, s, f) < 0)
 			return -1;
-		/* What has failed does so behind those that were before it. */
+		/* A step that fails waits for those before it. */
 		if (s->stage == STAGE_ASKED || asked(p).count > 0)
 			return 0;
 	}

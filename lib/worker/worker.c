@@ -28,9 +28,10 @@ enum session { SESSION_DOWN, SESSION_GREETED, SESSION_WELCOME,
 	       SESSION_READY };
 
 /*
- * The parts know nothing of the coordinator's connection, and of each other
- * only pipeline of leases and batches.  Pipeline and evaluate are there with
- * the plan.
+ * The parts of a worker - leases, batches, pipeline, evaluate and index - know
+ * nothing of the connection to the coordinator.  Only pipeline knows other
+ * parts: leases and batches.  Pipeline and evaluate are NULL until there is a
+ * plan.
  */
 struct worker {
 	struct outbox *outbox;
@@ -39,12 +40,12 @@ struct worker {
 	enum session session;
 	bool stopped;
 	uint64_t heard, down_since, lost_said, ticked;
-	struct fail lost;		/* why we said LOST */
+	struct fail lost;		/* what the last LOST reported */
 
 	struct run run;
-	uint64_t leased;		/* data sets of the coordinator's, a
-					   bit for each, */
-	struct record_range_format format;	/* which are read so */
+	uint64_t leased;		/* the data sets that the coordinator
+					   leases, a bit for each, */
+	struct record_range_format format;	/* and their format */
 	struct leases *leases;
 	struct batches *batches;
 	struct pipeline *pipeline;
@@ -52,10 +53,12 @@ struct worker {
 	struct index *index;
 
 	bool computed;			/* since the last tick */
-	bool scored;			/* the last was of an evaluation */
-	struct fail unfit;	/* no step or evaluation can be computed here,
-				   as each of them says, if it has a kind */
-	struct fail violation;	/* nothing more can be, and we die of that */
+	bool scored;			/* what was computed last was a batch
+					   of an evaluation */
+	struct fail unfit;	/* if it has a kind, each step and evaluation
+				   fails with it */
+	struct fail violation;	/* if it has a kind, nothing can be computed
+				   any more, and the worker dies of it */
 	struct worker_next wanted;
 	char text[256];
 };
@@ -165,9 +168,9 @@ worker_state(struct worker *w)
 	return w->text;
 }
 
-/* ---- what the parts have to do with each other ---- */
+/* ---- between the parts ---- */
 
-/* The coordinator's data were read for a lease that is no more. */
+/* Drop a batch of the coordinator's data whose lease is gone. */
 static void
 forget_records(struct worker *w)
 {
@@ -186,7 +189,8 @@ drop_jobs(struct worker *w)
 		evaluate_drop(w->evaluate);
 }
 
-/* Once what was begun has ended, the rest goes back to the coordinator. */
+/* Send EXHAUSTED when all steps that began have ended: then the coordinator
+   takes back the rest. */
 static void
 send_exhausted(struct worker *w)
 {
@@ -200,8 +204,9 @@ send_exhausted(struct worker *w)
 }
 
 /*
- * The data have ended.  A step that was read for before still has its turn;
- * data that cannot be read are the error of the step behind it.
+ * Begin no more steps if the data have ended.  Steps that were read for before
+ * still have their turn.  If the data cannot be read, the step behind those
+ * fails with that error.
  */
 static void
 end_data(struct worker *w)
@@ -221,7 +226,8 @@ end_data(struct worker *w)
 	send_exhausted(w);
 }
 
-/* An evaluation pulls for a batch between two exchanges of steps. */
+/* The client has one exchange at a time: an evaluation pulls for its batch when
+   an exchange of steps has ended, before the next one begins. */
 static void
 advance(struct worker *w, uint64_t now, uint64_t now_us)
 {
@@ -262,7 +268,7 @@ worker_up(struct worker *w, uint64_t peer, uint64_t now)
 	w->session = SESSION_GREETED;
 	w->heard = now;
 	hello(w);
-	/* The coordinator takes back what it had given us: so do we. */
+	/* A coordinator takes back all leases of a lost connection. */
 	leases_revoke(w->leases);
 	forget_records(w);
 	leases_settle(w->leases);
@@ -284,7 +290,7 @@ worker_down(struct worker *w, uint64_t peer, uint64_t now)
 	w->down_since = now;
 }
 
-/* Of an earlier term: nobody waits for it any more. */
+/* Drop all that is of the earlier term: nobody waits for it any more. */
 static int
 renew_run(struct worker *w, uint64_t now, struct fail *f)
 {
@@ -330,7 +336,7 @@ begin_parts(struct worker *w)
 	w->evaluate = evaluate_new(&scores);
 }
 
-/* The coordinator may have data of its own. */
+/* Begin a run.  The PLAN has a third frame if the coordinator leases data. */
 static int
 begin_run(struct worker *w, const struct message *m, uint64_t now,
 	  struct fail *f)
@@ -386,14 +392,15 @@ send_ready(struct worker *w)
 
 /* ---- what happens ---- */
 
-/* Of the connection or term before this one: it was taken back. */
+/* Is this from an earlier connection or term?  Then it was taken back. */
 static bool
 is_late(const struct worker *w, uint64_t term)
 {
 	return w->session < SESSION_WELCOME || term != w->run.plan.term;
 }
 
-/* Has it records of all that is the coordinator's of what its steps take? */
+/* Has the lease records of every data set that the coordinator leases and that
+   the lease's steps read? */
 static bool
 has_records(const struct worker *w, const struct lease *l)
 {
@@ -413,7 +420,7 @@ take_lease(struct worker *w, const struct message *m, struct fail *f)
 
 	if (is_late(w, m->lease.term))
 		return 0;
-	/* A step's batches are all of one size, which is not 0. */
+	/* The batches of a step have the same size. */
 	if (!w->pipeline || m->lease.batch % w->run.plan.batches != 0 ||
 	    (m->frames > m->lease.call) != (w->leased > 0) ||
 	    !leases_take(w->leases, m, batches_are_exhausted(w->batches)) ||
@@ -461,7 +468,7 @@ take_refusal(const struct worker *w, const struct message *m, struct fail *f)
 	char text[MESSAGE_BLOB + 1];
 
 	if (w->session < SESSION_WELCOME && m->request != HELLO_REQUEST)
-		return 0;	/* it overtook HELLO */
+		return 0;	/* our message had overtaken HELLO */
 	if (m->request == LOST_REQUEST) {
 		*f = w->lost;
 		return -1;
@@ -590,7 +597,7 @@ worker_computed(struct worker *w, uint64_t now, uint64_t now_us)
 	end_data(w);
 }
 
-/* Who was to be heard while we did not listen is excused. */
+/* The silence of peers in a pause of this program does not count. */
 static void
 note_pause(struct worker *w, uint64_t now)
 {
@@ -605,7 +612,7 @@ note_pause(struct worker *w, uint64_t now)
 		client_excuse(w->run.client, now);
 }
 
-/* Is the coordinator gone, or does it hang? */
+/* Fail if the coordinator is gone for too long, or hangs. */
 static int
 check_coordinator(struct worker *w, uint64_t now, struct fail *f)
 {
@@ -637,7 +644,7 @@ worker_tick(struct worker *w, uint64_t now, struct fail *f)
 	note_pause(w, now);
 	if (check_broken(w, f) < 0 || check_coordinator(w, now, f) < 0)
 		return -1;
-	if (w->computed) {	/* what came meanwhile is still to be heard */
+	if (w->computed) {	/* messages that came meanwhile are unread */
 		w->computed = false;
 		return 0;
 	}
@@ -648,7 +655,7 @@ worker_tick(struct worker *w, uint64_t now, struct fail *f)
 	    client_check(w->run.client, now, w->options.timeout_ms, &server,
 			 &why) == 0)
 		return 0;
-	/* Whether to wait for it is the coordinator's to say. */
+	/* The coordinator decides whether to wait for that server. */
 	w->lost_said = now;
 	w->lost = why;
 	m.lost.term = w->run.plan.term;
@@ -716,7 +723,7 @@ worker_exhausted(struct worker *w, uint64_t records)
 void
 worker_bad_data(struct worker *w, const struct fail *why)
 {
-	/* Nothing behind it can be read. */
+	/* The number of records is unknown: nothing behind can be read. */
 	batches_end(w->batches, WIRE_NONE, why);
 	end_data(w);
 }
