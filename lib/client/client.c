@@ -10,8 +10,9 @@
 #include <string.h>
 
 /*
- * Bytes of values under way to one server, at most, but for a part that is
- * larger: what bounds its memory for us.
+ * Bytes of values under way to or from one server, at most, except that one
+ * part alone may be larger.  This bounds the memory that the server needs for
+ * us.
  */
 #define CREDIT	((size_t)8 << 20)
 
@@ -21,9 +22,9 @@
 #define MOST_KEY	9	/* bytes of a row's key, rounded up */
 
 /*
- * A push, a pull or both in one are messages of one lane.  A pull that waits
- * for the round of the push has a lane of its own.  Its few bytes go first: the
- * push may take long.
+ * A push, a pull, or both in one message go in the lane NOW.  A pull that waits
+ * for the end of the push's round goes in the lane AFTER, which is sent first:
+ * its request is short, and the push may be long.
  */
 enum lane { LANE_AFTER, LANE_NOW, LANES };
 
@@ -35,20 +36,20 @@ struct server_peer {
 	size_t first, count;		/* its parts of the plan */
 	struct flow {
 		size_t next;		/* the first part not sent yet */
-		size_t under_way, bytes;	/* parts, and their values */
+		size_t under_way, bytes;	/* parts; bytes of values */
 	} flow[LANES];
 };
 
-/* A pull of a part, which a push of the same rows may refer to. */
+/* A pull of a part.  A later push of the same rows may refer to its keys. */
 struct pulled {
-	const struct compute *compute;	/* NULL: none that the server knows */
-	uint64_t begun;			/* of the compute */
+	const struct compute *compute;	/* NULL: the server knows of none */
+	uint64_t begun;			/* see compute_begun() */
 	uint64_t request;
 };
 
-#define PULLED	2		/* computes that are pulled for in turn */
+#define PULLED	2		/* computes whose last pull is kept */
 
-/* What a server has published of a part, when that was last pulled. */
+/* A copy of what a server had published of a part when we last pulled it. */
 struct copy {
 	uint64_t edition;	/* 0: there is none */
 	float *value;
@@ -63,27 +64,27 @@ struct client {
 	struct outbox *outbox;
 	struct server_peer *server;
 	struct relay_link relay;
-	bool relayed;			/* the exchange goes by that */
+	bool relayed;			/* the exchange goes by the relay */
 	struct exchange exchange;
 	struct exchanged exchanged;
-	struct traffic traffic;		/* of all that are over */
-	uint64_t ahead;			/* bytes */
-	float *decoded;			/* room for a piece, to see what it has
-					   lost */
-	size_t decoded_room;
-	uint64_t generation;		/* of exchanges */
+	struct traffic traffic;		/* of the exchanges before this one */
+	uint64_t ahead;			/* bytes: see client_ahead() */
+	float *decoded;			/* room for a piece: see measure() */
+	size_t decoded_room;		/* floats */
+	uint64_t generation;		/* the number of the exchange */
 	struct asked {
-		bool answered, ahead;	/* ahead: it has values, which are not
-					   confirmed */
+		bool answered, ahead;	/* ahead: its values have come, and are
+					   not confirmed yet */
 		size_t bytes;		/* of its values */
-		uint64_t edition;	/* of those; 0: nothing published */
+		uint64_t edition;	/* of these values; 0: the part is not
+					   published */
 	} *part[LANES];			/* of each part */
-	size_t unanswered[LANES];	/* parts that are not */
-	bool cut_is_gone;		/* that was to be pulled */
+	size_t unanswered[LANES];	/* parts */
+	bool cut_is_gone;		/* see client_cut_is_gone() */
 	struct pulled (*pulled)[PULLED];	/* of each part, newest first */
 	struct copy *copy;		/* of each part */
 	struct pack push_keys, pull_keys;
-	struct send_buffer **values;	/* of each part, gathered */
+	struct send_buffer **values;	/* of each part: see gather() */
 };
 
 static int
@@ -246,10 +247,10 @@ lower_bound(const uint64_t *ids, size_t count, uint64_t id)
 	return low;
 }
 
-/* What of a piece a compute has: floats first .. first + count - 1. */
+/* The floats first .. first + count - 1 that a compute has of a piece. */
 struct span {
 	size_t first, count;	/* into compute_value() */
-	const uint64_t *ids;	/* of a table: the rows */
+	const uint64_t *ids;	/* of a table: the rows; NULL: no table */
 	size_t rows;
 };
 
@@ -273,14 +274,14 @@ span_of(const struct compute *compute, const struct piece *piece)
 			      rows.ids + low, high - low };
 }
 
-/* What it is to a codec. */
+/* The span as its codec sees it. */
 static struct codec_slice
 slice_of(const struct piece *piece, const struct span *span)
 {
 	return plan_slice(piece, piece->table ? span->rows : span->count);
 }
 
-/* How a push, or what is pulled, travels. */
+/* The encoding of gradients, or of values, in the exchange of this step. */
 static struct encoding
 encoding_of(const struct client *c, uint64_t step)
 {
@@ -309,8 +310,8 @@ pulled_slice(const struct piece *piece, const struct span *span)
 	return slice;
 }
 
-/* What there is to draw depends on the step and the variable, and on no
-   attempt. */
+/* The random numbers of a codec depend on the step, the replica and the
+   variable, but not on the attempt: a step that is sent again is the same. */
 static struct codec_slice
 pushed_slice(const struct client *c, const struct piece *piece,
 	     const struct span *span)
@@ -340,7 +341,7 @@ write_keys(struct pack *keys, const struct client *c,
 	}
 }
 
-/* An earlier pull of the rows that are to be pushed, or NULL. */
+/* The earlier pull that had the keys of this push; NULL: none. */
 static const struct pulled *
 find_pulled(const struct client *c, size_t n, uint64_t request)
 {
@@ -369,7 +370,7 @@ note_pulled(struct client *c, size_t n, uint64_t request)
 	*p = (struct pulled){ compute, compute_begun(compute), request };
 }
 
-/* The gradient of a piece, as it lies. */
+/* The gradient of a piece, in place: nothing is copied. */
 static struct frame
 gradient_of(const struct client *c, const struct piece *piece,
 	    const struct span *span)
@@ -385,7 +386,7 @@ gradient_of(const struct client *c, const struct piece *piece,
 	};
 }
 
-/* Bytes of a part as they travel, of what a compute has; of none: 0. */
+/* The encoded bytes of what a compute has of a part; no compute: 0. */
 static size_t
 push_size(const struct client *c, const struct compute *compute,
 	  const struct part *part, struct encoding encoding)
@@ -402,7 +403,7 @@ push_size(const struct client *c, const struct compute *compute,
 	return size;
 }
 
-/* ... and as floats. */
+/* The same, as floats. */
 static size_t
 float_size(const struct client *c, const struct compute *compute,
 	   const struct part *part)
@@ -426,7 +427,8 @@ pull_size(const struct client *c, const struct part *part)
 	return size;
 }
 
-/* What is lost of a gradient: of some steps, since it takes time. */
+/* Add up the squared error that a codec makes, and the squares of the gradient.
+   That takes time, so only one step of TRAFFIC_SAMPLE is measured. */
 static void
 measure(struct client *c, const struct codec *codec, const float *from,
 	const void *encoded, struct codec_slice slice)
@@ -450,7 +452,7 @@ measure(struct client *c, const struct codec *codec, const float *from,
 	}
 }
 
-/* The gradients of a part as they travel, one behind the other. */
+/* The encoded gradients of a part, one behind the other. */
 static struct frame
 gather(struct client *c, size_t n)
 {
@@ -484,7 +486,7 @@ gather(struct client *c, size_t n)
 	return (struct frame){ c->values[n]->at, size, &c->values[n]->hold };
 }
 
-/* Has it variables that no layer uses? */
+/* Does no layer use the part's variables? */
 static bool
 is_unused(const struct client *c, size_t n)
 {
@@ -492,7 +494,8 @@ is_unused(const struct client *c, size_t n)
 		.unused;
 }
 
-/* The first of its variables; all are of the same steps: see plan_make(). */
+/* The first variable of a part.  The same steps use and train all of them: see
+   plan_make(). */
 static size_t
 variable_of(const struct client *c, size_t n)
 {
@@ -514,7 +517,7 @@ pull_lane(const struct client *c)
 		LANE_NOW;
 }
 
-/* Is something of this part to be pulled? */
+/* Does this lane pull the part? */
 static bool
 pulls(const struct client *c, enum lane lane, size_t n)
 {
@@ -524,7 +527,7 @@ pulls(const struct client *c, enum lane lane, size_t n)
 		compute_uses(x->pull, variable_of(c, n));
 }
 
-/* Is the step pushed to this part? */
+/* Does this lane push the step to the part? */
 static bool
 pushes(const struct client *c, enum lane lane, size_t n)
 {
@@ -535,22 +538,22 @@ pushes(const struct client *c, enum lane lane, size_t n)
 		 x->server == c->plan->part[n].server);
 }
 
-/* How what is pulled is to travel, in a message. */
+/* The field that says how pulled values are to be encoded. */
 static uint64_t
 coded_pull(const struct client *c)
 {
 	return c->exchange.coded ? c->exchange.pull_step + 1 : 0;
 }
 
-/* A relay may add it up with those of other replicas. */
+/* May a relay add up the push to this part with those of other replicas? */
 static bool
 is_summed(const struct client *c, size_t n)
 {
 	return c->relayed && c->exchange.level > 0 && !pulls(c, LANE_NOW, n);
 }
 
-/* A part that the step is not for is told so, by a push of no examples: every
-   part knows which steps have ended. */
+/* A part that the step does not train gets a push of 0 examples: every part
+   must know which steps have ended. */
 static void
 fill_push(struct client *c, size_t n, struct message *m)
 {
@@ -583,7 +586,8 @@ fill_push(struct client *c, size_t n, struct message *m)
 						c->push_keys.size, NULL };
 }
 
-/* So many bytes of a part have travelled. */
+/* Count the bytes of a part that were moved.  difference: they are differences
+   between editions. */
 static void
 count_moved(struct client *c, size_t n, enum way way, size_t bytes,
 	    bool difference)
@@ -644,11 +648,12 @@ send_part(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 			(struct frame){ 0 } : gather(c, n);
 	if (push && !leaves(c, n))
 		count_moved(c, n, WAY_PUSH, m.frame[m.frames - 1].size, false);
-	/* Lost: sent again when up. */
+	/* If it is lost, send_again() sends it when the peer is up. */
 	outbox_send(c->outbox, c->relayed ? c->relay.peer : s->peer, &m);
 }
 
-/* Of what is under way of a part: the more of those pushed and pulled. */
+/* The bytes that a part counts while it is under way: of its push or of its
+   pull, whichever is more. */
 static size_t
 part_bytes(const struct client *c, enum lane lane, size_t n)
 {
@@ -661,7 +666,8 @@ part_bytes(const struct client *c, enum lane lane, size_t n)
 	return push > pull ? push : pull;
 }
 
-/* All rows that a compute needs would fit into one frame, keys as well. */
+/* Would all rows that a compute needs, and their keys, fit into one frame?
+   Then no part needs a check of its own. */
 static bool
 needs_little(const struct client *c, const struct compute *compute)
 {
@@ -750,7 +756,7 @@ send_all(struct client *c, struct server_peer *s)
 		send_more(c, s, lane);
 }
 
-/* Nothing of a part is under way any more. */
+/* A part is no longer under way: send more. */
 static void
 land(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 {
@@ -774,7 +780,8 @@ begin_lane(struct client *c, enum lane lane)
 	}
 }
 
-/* By which way it goes: no other one knows the keys of its pulls. */
+/* Choose the way of an exchange.  Keys of pulls by one way are unknown on the
+   other, so no push may refer to them. */
 static void
 take_way(struct client *c, bool relayed)
 {
@@ -840,8 +847,8 @@ greet(struct client *c, const struct server_peer *s)
 	outbox_send(c->outbox, s->peer, &m);
 }
 
-/* What was under way may be lost, and a confirmation of what has come: begin
-   again with what is unanswered. */
+/* Send all unanswered parts again: what was under way may be lost, or the
+   confirmation of values that came ahead. */
 static void
 send_again(struct client *c, struct server_peer *s, enum lane lane)
 {
@@ -859,7 +866,7 @@ send_again(struct client *c, struct server_peer *s, enum lane lane)
 	send_more(c, s, lane);
 }
 
-/* What is unanswered goes to the servers from now on. */
+/* If the relay's link has closed, send what is unanswered to the servers. */
 static void
 leave_relay(struct client *c, uint64_t now)
 {
@@ -888,8 +895,8 @@ client_up(struct client *c, uint64_t peer, uint64_t now)
 	s->up = true;
 	s->welcome = false;
 	s->heard = now;
-	/* What was pulled before, the server does not know as ours; but what
-	   goes by the relay goes on, by what it has asked for. */
+	/* On a new connection the server does not know our earlier pulls.  An
+	   exchange by the relay does not need this connection. */
 	for (size_t n = s->first; !c->relayed && n < s->first + s->count;
 	     n++) {
 		memset(c->pulled[n], 0, sizeof(c->pulled[n]));
@@ -997,7 +1004,7 @@ count_outcome(struct client *c, const struct message *m)
 		e->staleness = m->values.staleness;
 }
 
-/* What a part was, from its copy or to it. */
+/* Copy the values of a part from its copy, or to it. */
 static void
 move_copy(struct client *c, size_t n, bool from)
 {
@@ -1017,7 +1024,8 @@ move_copy(struct client *c, size_t n, bool from)
 	}
 }
 
-/* Add one difference of a part.  Returns its bytes; 0: it does not fit. */
+/* Add one difference to the values of a part.  Returns its bytes; 0: it does
+   not fit. */
 static size_t
 add_difference(struct client *c, size_t n, const char *from, size_t left)
 {
@@ -1039,7 +1047,8 @@ add_difference(struct client *c, size_t n, const char *from, size_t left)
 	return all;
 }
 
-/* What has changed of a part since what we have of it, step by step. */
+/* Add the differences from the edition that we have to the newest one, the
+   oldest first. */
 static int
 add_differences(struct client *c, size_t n, const struct message *m,
 		struct fail *f)
@@ -1063,7 +1072,7 @@ add_differences(struct client *c, size_t n, const struct message *m,
 		    m->frame[0].size);
 }
 
-/* What has come of a part is what there is to build on. */
+/* Keep the values of a part, for later differences to be added to. */
 static void
 keep_copy(struct client *c, size_t n, uint64_t edition)
 {
@@ -1076,7 +1085,7 @@ keep_copy(struct client *c, size_t n, uint64_t edition)
 	c->copy[n].edition = edition;
 }
 
-/* The values of a part, which may be sent ahead. */
+/* Take the values of a part, which may have been sent ahead. */
 static int
 take_pulled(struct client *c, size_t n, const struct message *m,
 	    struct fail *f)
@@ -1095,7 +1104,7 @@ take_pulled(struct client *c, size_t n, const struct message *m,
 	return 0;
 }
 
-/* The lane that an answer is of. */
+/* The lane to which an answer belongs. */
 static enum lane
 lane_of(const struct client *c, const struct message *m)
 {
@@ -1156,7 +1165,7 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 	case OUTCOME_CONFIRMED:
 		if (asked->ahead)
 			answered(c, s, lane, n);
-		return 0;	/* else what was confirmed has been lost */
+		return 0;	/* else the confirmed values were lost */
 	default:
 		if (pushes(c, lane, n))
 			count_outcome(c, m);
@@ -1168,8 +1177,9 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 }
 
 /*
- * A worker goes on without the cut: whoever had it pull that has let it go,
- * or will know that it is lost.  An evaluator is there for nothing else.
+ * Does a refusal end only the pull of a cut?  A worker continues without the
+ * cut: the coordinator, which let it pull that, has released the cut or will
+ * learn that it is lost.  An evaluator has nothing else to do, and fails.
  */
 static bool
 lets_go(struct client *c, const struct server_peer *s, const struct message *m)
@@ -1186,7 +1196,8 @@ lets_go(struct client *c, const struct server_peer *s, const struct message *m)
 	return true;
 }
 
-/* Whose part is it that the relay answers for?  NULL: a late answer. */
+/* The server of the part that the relay's answer is about; NULL: the answer is
+   late. */
 static struct server_peer *
 find_asked(const struct client *c, const struct message *m)
 {
@@ -1210,7 +1221,7 @@ client_receive(struct client *c, uint64_t peer, const struct message *m,
 		if (!s)
 			return 0;
 	} else if (c->relayed && m->kind == MESSAGE_VALUES) {
-		return 0;	/* of before */
+		return 0;	/* to what was sent before the relay was */
 	}
 	s->heard = s->waiting_since = now;
 	switch (m->kind) {
@@ -1220,10 +1231,11 @@ client_receive(struct client *c, uint64_t peer, const struct message *m,
 		return take_values(c, s, m, f);
 	case MESSAGE_REFUSED:
 		if (m->request != 0 && !s->welcome && !c->relayed)
-			return 0;	/* it overtook HELLO: sent again */
+			return 0;	/* it had overtaken HELLO */
 		if (m->refused.status == FAIL_AGAIN &&
 		    (client_idle(c) || c->exchange.cut == WIRE_NONE))
-			return 0;	/* it has lost the run: as STALE */
+			return 0;	/* it has lost the run: a newer
+					   PLAN will come */
 		if (lets_go(c, s, m))
 			return 0;
 		message_text(m, text, sizeof(text));
@@ -1261,14 +1273,15 @@ int
 client_check(const struct client *c, uint64_t now, uint64_t timeout_ms,
 	     size_t *server, struct fail *f)
 {
-	/* The end of a round takes as long as the slowest worker does. */
+	/* A round ends when its slowest worker has pushed: that may take any
+	   time. */
 	const bool at_barrier = c->exchange.after > 0;
 
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		const struct server_peer *s = &c->server[i];
 		bool waits = !s->welcome;
 
-		/* Who relays says itself when a server is silent. */
+		/* A relay says BYE itself when a server is silent. */
 		for (enum lane lane = 0; !c->relayed && lane < LANES; lane++)
 			waits = waits || (s->flow[lane].under_way > 0 &&
 					  !(at_barrier &&

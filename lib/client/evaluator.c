@@ -11,8 +11,9 @@ struct evaluator {
 	struct evaluator_options options;
 	uint64_t coordinator;		/* peer */
 	bool up, asked;
-	uint64_t since;			/* what we wait for, until the cut */
-	uint64_t heard;			/* the coordinator */
+	uint64_t since;			/* when the wait began for what comes
+					   next, until there is a cut */
+	uint64_t heard;			/* the coordinator, the last time */
 	struct run run;
 	uint64_t cut, step;		/* WIRE_NONE: not there yet */
 };
@@ -112,7 +113,8 @@ evaluator_down(struct evaluator *e, uint64_t peer, uint64_t now)
 
 /* ---- the plan and the cut ---- */
 
-/* A server was lost, or the coordinator: so are the cuts that were held. */
+/* A newer term means that a server or the coordinator was lost, and with it the
+   cut. */
 static int
 renew_run(struct evaluator *e, uint64_t now, struct fail *f)
 {
@@ -177,7 +179,7 @@ receive_coordinator(struct evaluator *e, const struct message *m, uint64_t now,
 		if (!e->run.client)
 			return fail(f, FAIL_PROTOCOL, "coordinator %s: a cut "
 				    "before a plan", e->options.coordinator);
-		e->since = now;		/* there is none yet, or ours */
+		e->since = now;		/* WIRE_NONE: none yet; else ours */
 		e->cut = m->cut.cut;
 		e->step = m->cut.step;
 		return 0;
@@ -216,7 +218,7 @@ evaluator_receive(struct evaluator *e, uint64_t peer, const struct message *m,
 	return 0;
 }
 
-/* With the cut in hand, the servers are all that we need. */
+/* Once there is a cut, only the servers are needed. */
 int
 evaluator_tick(struct evaluator *e, uint64_t now, struct fail *f)
 {

@@ -1,6 +1,6 @@
 /*
- * What a run is, as it is told; apart from the client of its servers, so that
- * who has none is not linked with all that computes.
+ * The part of run.h that needs no client of the servers: a relay, which has
+ * none, is so linked without the code that computes.
  */
 #include "client/run.h"
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The longer ones first: ">=" begins as ">" does. */
+/* The longer signs come first: ">=" begins with ">". */
 static const struct {
 	const char *sign;
 	enum relation is;

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define MAX_UNASKED	((size_t)1 << 20)	/* bytes of lines */
-#define MANY		256		/* results without a word of ours, */
+#define MANY		256		/* results not on disk that are worth
+					   a sync, */
 #define MANY_BYTES	((size_t)256 << 10)	/* or bytes of them */
 
 struct submission {
@@ -19,27 +20,28 @@ struct submission {
 	struct outbox *outbox;
 	uint64_t peer;
 	enum { CALLING, GREETED, ASKING, OVER } state;
-	bool met;		/* it has told us once what it has accepted */
-	bool ended;		/* the last line is here */
-	uint64_t resumed;	/* requests, of an earlier start */
-	uint64_t since_ms;	/* in this state, while we wait */
+	bool met;		/* the first RESULTS has come */
+	bool ended;		/* the last line has been given */
+	uint64_t resumed;	/* see submission_resumed() */
+	uint64_t since_ms;	/* when the wait for ASKING began */
 	uint64_t heard_ms, asked_ms;
 
-	/* lines that are not accepted yet, the first of them number
-	   accepted + 1, and so much of them is sent */
+	/* The lines that are not accepted yet.  The first of them is number
+	   accepted + 1; the first `sent' bytes of them are sent. */
 	struct text lines;
 	size_t sent;
 	uint64_t accepted, hash;	/* hash: of all lines accepted */
-	uint64_t sent_number, sent_hash;
-	uint64_t taken;		/* the number of the last line from our input */
-	uint64_t passed;	/* lines to be passed over: accepted before */
-	uint64_t passed_hash;
+	uint64_t sent_number, sent_hash;	/* likewise, of those sent */
+	uint64_t taken;		/* the number of the last line given */
+	uint64_t passed;	/* lines to skip: accepted on earlier starts */
+	uint64_t passed_hash;	/* of those skipped until now */
 
 	uint64_t room, pending, status;
 	struct text out;
-	uint64_t results;	/* all that have come */
-	size_t unsafe;		/* bytes of those that are not safe */
-	uint64_t safe, told;	/* are safe; and the coordinator knows */
+	uint64_t results;	/* that have come */
+	size_t unsafe;		/* bytes of those that are not on disk */
+	uint64_t safe, told;	/* results on disk; and those of them that the
+				   coordinator knows to be */
 };
 
 struct submission *
@@ -158,7 +160,8 @@ submission_end(struct submission *s)
 	s->ended = true;
 }
 
-/* Lines as there is room for them. */
+/* Send lines, as many as the coordinator has room for, and how many results are
+   on disk. */
 static void
 submit(struct submission *s)
 {
@@ -184,7 +187,7 @@ submit(struct submission *s)
 	send_message(s, &m);
 }
 
-/* It has these: they need not be kept. */
+/* Forget the lines up to this number, which the coordinator has accepted. */
 static int
 accept(struct submission *s, uint64_t number, struct fail *f)
 {
@@ -211,7 +214,8 @@ accept(struct submission *s, uint64_t number, struct fail *f)
 	return 0;
 }
 
-/* What it has accepted of earlier starts of ours; or since we were cut off. */
+/* Take the first RESULTS of a connection: what the coordinator has accepted of
+   earlier starts, or until the connection was lost. */
 static int
 meet(struct submission *s, const struct message *m, struct fail *f)
 {
@@ -256,14 +260,14 @@ submission_output(struct submission *s)
 	return &s->out;
 }
 
-/* No more is taken: after an error, or since the run ends. */
+/* Does the coordinator take no more, as after an error or when the run ends? */
 static bool
 is_closed(const struct submission *s)
 {
 	return s->room == s->accepted && s->pending == 0;
 }
 
-/* All has been asked and answered, and it came. */
+/* Have all requests been accepted and answered, and all results written? */
 static bool
 has_all(const struct submission *s)
 {
@@ -322,7 +326,7 @@ static int
 take_results(struct submission *s, const struct message *m, struct fail *f)
 {
 	if (s->state == CALLING)
-		return 0;	/* of the connection before */
+		return 0;	/* of an earlier connection */
 	if ((s->state == GREETED ? meet(s, m, f) :
 	     accept(s, m->results.accepted, f)) < 0)
 		return -1;
@@ -357,7 +361,7 @@ submission_receive(struct submission *s, const struct message *m, uint64_t now,
 		s->state = OVER;
 		return 0;
 	case MESSAGE_REFUSED:
-		/* A message that came before the WELCOME says nothing. */
+		/* Before WELCOME it may refuse what had overtaken HELLO. */
 		if (s->state == CALLING && m->request == 0 && s->met)
 			return 0;
 		message_text(m, text, sizeof(text));
@@ -377,7 +381,8 @@ submission_tick(struct submission *s, uint64_t now, struct fail *f)
 		return -1;
 	if (s->state != ASKING)
 		return 0;
-	/* Whose results they are is known when the requests are the same. */
+	/* That results are on disk is reported only when the skipped lines are
+	   known to be this name's requests. */
 	if ((s->sent < s->lines.size && s->sent_number < s->room) ||
 	    (s->safe > s->told && s->taken >= s->passed))
 		submit(s);

@@ -9,66 +9,71 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL		((size_t)16 << 10)	/* bytes of what is bundled, */
-#define BUNDLE		((size_t)256 << 10)	/* and of a bundle */
-#define LARGE		((size_t)64 << 10)	/* is not copied for each of
-						   several */
+#define SMALL		((size_t)16 << 10)	/* bytes: a message is bundled
+						   up to this size, */
+#define BUNDLE		((size_t)256 << 10)	/* a bundle is no larger, */
+#define LARGE		((size_t)64 << 10)	/* and values from this size on
+						   are copied once for all
+						   their receivers */
 
 /*
- * What a worker has asked, until it is answered.  Of those that share:
+ * A worker's request, until it is answered.  The states of one that shares a
+ * pull:
  *
- *	WAITS --start()--> RIDES	what it pushes, if it does, is sent
+ *	WAITS --start()--> RIDES	its push, if it has one, is sent
  *	RIDES --land(), with values--> answered
- *	RIDES --land(), without--> WAITS	now as a pull, if its push
- *						has been answered, or
- *	RIDES --land()--> LATE --take_outcome()--> WAITS
+ *	RIDES --land(), without values--> WAITS	as a pull: its push, if it had
+ *						one, has been answered
+ *	RIDES --land()--> LATE			its push is unanswered: the
+ *						values came too early for it
+ *	LATE --take_outcome()--> WAITS		as a pull
  */
 struct asked {
-	uint64_t peer;		/* 0: it has left */
-	uint64_t request;	/* the worker's */
-	struct letter *letter;	/* what is to be pushed; else NULL */
-	bool pushes, pushed;	/* pushed: that has been answered, */
-	struct message outcome;	/* so */
-	bool late;
+	uint64_t peer;		/* 0: the worker has left */
+	uint64_t request;	/* the worker's number */
+	struct letter *letter;	/* the push, until it is sent; else NULL */
+	bool pushes, pushed;	/* pushed: its push has been answered, */
+	struct message outcome;	/* with this */
+	bool late;		/* see above */
 	struct asked *next;
 };
 
-/* Values that several may have, as one pull at a time asks for them. */
+/* Values that several requests share: one pull at a time asks for them. */
 struct fare {
 	uint64_t part, cut, after;
-	uint64_t coded;		/* as in a PULL; of another step, maybe, */
-	uint64_t coding;	/* whose values travel alike */
+	uint64_t coded;		/* as in a PULL; it may be of another step, */
+	uint64_t coding;	/* with the same codecs: see coding_of() */
 	uint64_t have;		/* as in a PULL */
 	struct frame keys;	/* our copy */
-	bool settled;		/* they are the same whenever they are asked
-				   for */
-	struct asked *waits;	/* in the order of their coming */
-	struct asked *rides;	/* for what is under way */
-	struct asked *late;	/* missed it: their pushes are unanswered */
-	bool flies;
-	struct letter *kept;	/* values of a round's end, for who comes
-				   later, */
-	bool final;		/* which are not ahead of it; */
-	bool due;		/* to be looked at by forwarder_flush() */
+	bool settled;		/* the values are the same at any time */
+	struct asked *waits;	/* requests in the order in which they came, */
+	struct asked *rides;	/* those for the pull under way, */
+	struct asked *late;	/* and those whose pushes were unanswered when
+				   it ended */
+	bool flies;		/* a pull is under way */
+	struct letter *kept;	/* values of a round, for later requests, */
+	bool final;		/* and these are those of its end */
+	bool due;		/* in the list of forwarder_flush() */
 	struct fare *next, *next_due;
 };
 
-/* A request of ours to a server. */
+/* A request of the relay to a server. */
 struct flight {
-	uint64_t request;
-	struct asked *of;	/* a push, or those of a sum, or a pull that
-				   nobody shares; NULL: only those who ride
-				   wait for it */
-	struct fare *fare;	/* what it shares; NULL: nothing */
-	bool brings;		/* the values of that */
+	uint64_t request;	/* our number */
+	struct asked *of;	/* whose push it is, or all those of a sum, or
+				   whose pull if nobody shares it; NULL: a
+				   pull for those who ride */
+	struct fare *fare;	/* the values that it shares; NULL: none */
+	bool brings;		/* its answer has these values */
 };
 
-/* Pulls of one worker, whose keys a push may refer to. */
+/* The last pulls of one worker, whose keys a push may refer to. */
 #define PULLED		2	/* of a part */
 struct pulled {
-	uint64_t request, ours;	/* ours 0: none */
+	uint64_t request, ours;	/* the worker's number and ours; 0: none */
 };
 
+/* A worker. */
 struct patron {
 	uint64_t peer;
 	struct pulled (*pulled)[PULLED];	/* of each part; NULL: none */
@@ -78,16 +83,16 @@ struct forwarder {
 	const struct plan *plan;
 	struct outbox *outbox;
 	struct part_of {
-		bool rounds;	/* its values wait for rounds */
+		bool rounds;	/* its variables are updated in rounds */
 		struct fare *fare;
 	} *part;
-	struct letter **waits;	/* for each server, in order */
-	struct letter ***end;
+	struct letter **waits;	/* for each server: a list in order, */
+	struct letter ***end;	/* and its end */
 	struct node_sums *sums;
-	struct peers flights;	/* by their requests */
+	struct peers flights;	/* by our request numbers */
 	struct peers patrons;
-	struct fare *due;
-	uint64_t request;	/* the last one of ours */
+	struct fare *due;	/* a list, by next_due */
+	uint64_t request;	/* our last number */
 	struct pack bundle;
 	struct forwarder_counts counts;
 };
@@ -117,7 +122,7 @@ forwarder_new(const struct plan *plan, const struct model *model,
 	return t;
 }
 
-/* ---- who asks ---- */
+/* ---- workers and their requests ---- */
 
 static struct patron *
 patron_of(struct forwarder *t, uint64_t peer)
@@ -178,7 +183,7 @@ append(struct asked **list, struct asked *a)
 	*list = a;
 }
 
-/* The first list, and behind it the second. */
+/* Put the second list behind the first one. */
 static struct asked *
 join(struct asked *first, struct asked *second)
 {
@@ -246,7 +251,7 @@ flight_end(struct forwarder *t, struct flight *fl)
 	free(fl);
 }
 
-/* It leaves at the next forwarder_flush(). */
+/* Let a letter leave at the next forwarder_flush(). */
 static void
 post(struct forwarder *t, struct letter *l, const struct flight *fl)
 {
@@ -257,7 +262,8 @@ post(struct forwarder *t, struct letter *l, const struct flight *fl)
 	t->end[server] = &l->next;
 }
 
-/* Its keys may be referred to, if a server remembers them. */
+/* Remember a pull whose keys a push may refer to: if the server remembers them,
+   see WIRE_RECALL. */
 static void
 note_pulled(struct forwarder *t, uint64_t peer, const struct message *m,
 	    const struct flight *fl)
@@ -277,7 +283,7 @@ note_pulled(struct forwarder *t, uint64_t peer, const struct message *m,
 	pulled[0] = (struct pulled){ m->request, fl->request };
 }
 
-/* Our number of the pull that a push refers to; 0: it is not known. */
+/* Our number of the pull to whose keys a push refers; 0: it is unknown. */
 static uint64_t
 find_pulled(struct forwarder *t, uint64_t peer, const struct message *m)
 {
@@ -293,7 +299,7 @@ find_pulled(struct forwarder *t, uint64_t peer, const struct message *m)
 	return 0;
 }
 
-/* A message whose answer is one worker's alone. */
+/* Pass on a message whose answer is for one worker alone. */
 static void
 pass_on(struct forwarder *t, uint64_t peer, const struct message *m)
 {
@@ -391,9 +397,9 @@ forwarder_sums(const struct forwarder *t, uint64_t request)
 	return fl && !fl->fare && fl->of->next;
 }
 
-/* ---- those who share ---- */
+/* ---- requests that share a pull ---- */
 
-/* The keys of what it pulls. */
+/* The keys that a PULL or PUSHPULL pulls. */
 static const struct frame *
 keys_of(const struct message *m)
 {
@@ -401,8 +407,9 @@ keys_of(const struct message *m)
 }
 
 /*
- * Codecs are used from some step on: of two steps that have as many codecs in
- * use the values of a part travel alike.  0: as floats.
+ * A number that is the same for two steps if the values of a part travel in the
+ * same codecs.  Each codec is used from some step on, so the number of codecs
+ * in use will do: it is that plus 1; 0: as floats.
  */
 static uint64_t
 coding_of(const struct forwarder *t, uint64_t n, uint64_t coded)
@@ -422,7 +429,7 @@ coding_of(const struct forwarder *t, uint64_t n, uint64_t coded)
 	return used;
 }
 
-/* What it is about; the keys are the message's. */
+/* The values that a message pulls.  The keys are borrowed from the message. */
 static struct fare
 what_is_pulled(const struct forwarder *t, const struct message *m)
 {
@@ -469,7 +476,7 @@ drop_kept(struct fare *f)
 	f->final = false;
 }
 
-/* Few come so late: what is kept of the rounds before makes room. */
+/* Drop what is kept of earlier rounds, as requests rarely come so late. */
 static void
 drop_older(struct forwarder *t, const struct fare *newest)
 {
@@ -511,7 +518,7 @@ fare_forget(struct forwarder *t, struct fare *gone)
 	free(gone);
 }
 
-/* A PULL of what it is about. */
+/* A PULL of these values. */
 static struct letter *
 fare_pull(const struct forwarder *t, const struct fare *f)
 {
@@ -529,7 +536,7 @@ fare_pull(const struct forwarder *t, const struct fare *f)
 	return letter_new(&m);
 }
 
-/* The push alone. */
+/* Make a PUSHPULL the PUSH that it contains. */
 static void
 strip(struct letter *l)
 {
@@ -541,7 +548,8 @@ strip(struct letter *l)
 	m->frames = 2;
 }
 
-/* All who wait leave; the last push brings the values. */
+/* Send all requests that wait: their pushes, and one pull, in the last push or
+   by itself. */
 static void
 start(struct forwarder *t, struct fare *f)
 {
@@ -570,7 +578,8 @@ start(struct forwarder *t, struct fare *f)
 		post(t, fare_pull(t, f), flight_new(t, NULL, f, true));
 }
 
-/* It has values of its pull, or of its push the outcome, and values. */
+/* Answer a request with values; if it pushed, also with the outcome of its
+   push. */
 static void
 give(struct forwarder *t, struct asked *a, const struct message *m)
 {
@@ -608,8 +617,8 @@ share(struct forwarder *t, uint64_t peer, const struct message *m)
 	fare_is_due(t, f);
 }
 
-/* Nobody asks for the rows of many keys that another one asks for; and one
-   push alone may refer to them. */
+/* A pull of many keys is not shared: hardly another one has the same keys, and
+   a server that remembers them does so for one request number. */
 static bool
 may_share(const struct message *m)
 {
@@ -624,7 +633,7 @@ forwarder_ask(struct forwarder *t, uint64_t peer, const struct message *m)
 	const uint64_t part = m->kind == MESSAGE_PULL ? m->pull.part :
 		m->push.part;
 
-	struct message one = *m;	/* of one replica */
+	struct message one = *m;	/* with level 0: it is not summed */
 
 	t->counts.pushes += m->kind != MESSAGE_PULL;
 	t->counts.pulls += m->kind != MESSAGE_PUSH;
@@ -640,9 +649,9 @@ forwarder_ask(struct forwarder *t, uint64_t peer, const struct message *m)
 		pass_on(t, peer, &one);
 }
 
-/* ---- what servers say ---- */
+/* ---- answers of servers ---- */
 
-/* Some of the values of several are copied once. */
+/* Copy large values once, if several requests get them; NULL: no need. */
 static struct letter *
 hold_values(struct message *m, const struct asked *riders)
 {
@@ -656,8 +665,8 @@ hold_values(struct message *m, const struct asked *riders)
 	return l;
 }
 
-/* Each who rides, but for those whose push is still to be answered: they missed
-   this, and ask again. */
+/* Take the requests that rode on a pull that has ended.  Those whose push is
+   not answered yet become late: values without their push are not for them. */
 static struct asked *
 take_riders(struct fare *f)
 {
@@ -672,7 +681,7 @@ take_riders(struct fare *f)
 	return taken;
 }
 
-/* They are answered, by values, or by what there is in their place. */
+/* Answer these requests with values, or with their confirmation. */
 static void
 give_all(struct forwarder *t, struct asked *riders, struct message *m)
 {
@@ -690,7 +699,7 @@ is_values(const struct message *m, enum outcome outcome)
 	return m->kind == MESSAGE_VALUES && m->values.outcome == outcome;
 }
 
-/* A push is answered, whose values another one may bring. */
+/* Take the outcome of a push whose values another request may bring. */
 static void
 take_outcome(struct forwarder *t, struct fare *f, struct asked *a,
 	     struct message *m)
@@ -716,8 +725,8 @@ take_outcome(struct forwarder *t, struct fare *f, struct asked *a,
 	}
 }
 
-/* The values at the end of a round, or ahead of it, or that those ahead were
-   right: who asks for them later has them at once. */
+/* Keep a round's values for later requests: those of its end, or those ahead of
+   it.  A message without values confirms the ones kept. */
 static void
 keep(struct fare *f, struct message *m)
 {
@@ -736,7 +745,7 @@ keep(struct fare *f, struct message *m)
 	}
 }
 
-/* What the pull of a fare has come to; by a push: it was one with it. */
+/* Take the answer to a shared pull; by_push: the pull was part of a push. */
 static void
 land(struct forwarder *t, struct fare *f, bool by_push, struct message *m)
 {
@@ -751,7 +760,7 @@ land(struct forwarder *t, struct fare *f, bool by_push, struct message *m)
 	else
 		drop_kept(f);
 	riders = take_riders(f);
-	if (!came && by_push) {		/* others' values are yet to come */
+	if (!came && by_push) {		/* that push failed: pull again */
 		f->waits = join(riders, f->waits);
 		return;
 	}
@@ -769,7 +778,7 @@ forwarder_answer(struct forwarder *t, const struct message *answered)
 	struct message m = *answered;
 
 	if (!fl)
-		return;		/* of before we forgot all */
+		return;		/* forwarder_drop() has forgotten it */
 	if (is_values(&m, OUTCOME_AHEAD)) {
 		if (fl->fare) {
 			keep(fl->fare, &m);
@@ -798,7 +807,7 @@ is_small(const struct letter *l)
 	return bundle_size(&l->message) <= SMALL;
 }
 
-/* Small messages from here on that leave in one; how many. */
+/* The number of small messages from here on that fit into one bundle. */
 static uint64_t
 count_small(const struct letter *l)
 {
@@ -896,7 +905,7 @@ forwarder_leave(struct forwarder *t, uint64_t peer)
 		peers_remove(&t->patrons, peer);
 		patron_free(p);
 	}
-	/* What it would push next others wait for in vain. */
+	/* Others would wait in vain for its next push. */
 	node_sums_disband(t->sums);
 	post_sums(t);
 	for (size_t i = 0; i < t->flights.room; i++) {

@@ -7,19 +7,21 @@
 #include <stdlib.h>
 
 /*
- * A node of a part, in the newest round that it was pushed in.
+ * A node of a part, in the newest round in which it was pushed.
  *
- *	APART --node_sums_add(), of the next round, and all came in this
- *		one--> WAITS
- *	WAITS --all have come--> APART	they have left as one, if that pays
- *	WAITS --disband()--> APART	they have left, each by itself
+ *	APART --node_sums_add(), of a newer round, if all leaves came in the
+ *		one before--> WAITS
+ *	WAITS --all leaves have come--> APART	they leave as one, if that pays
+ *	WAITS --leave_node()--> APART		they leave each by itself
  */
 struct node {
 	uint64_t first, level, step;
 	uint64_t came;			/* pushes of this round */
-	bool waits;			/* who comes waits for the others, */
-	bool expires;			/* and has since node_sums_expire() */
-	struct letter *member;		/* those who wait, by their replicas */
+	bool waits;			/* a push waits for the others */
+	bool expires;			/* some have waited since the last
+					   node_sums_expire() */
+	struct letter *member;		/* pushes that wait, in the order of
+					   their replicas */
 	uint64_t members;
 	struct node *next;
 };
@@ -128,7 +130,7 @@ node_sums_next(struct node_sums *s, struct departure *d)
 	return true;
 }
 
-/* Those who wait leave: as the sum, or each by itself. */
+/* Let the pushes that wait leave: as the sum, or (NULL) each by itself. */
 static void
 leave_node(struct node_sums *s, struct node *node, struct letter *sum)
 {
@@ -185,7 +187,8 @@ leaf_of(const struct node_sums *s, const struct letter *l)
 	};
 }
 
-/* Those that have examples; how many, or -1: one of all is malformed.  */
+/* List the leaves that have examples and return their number; -1: one of the
+   pushes is malformed. */
 static int
 list_leaves(const struct node_sums *s, size_t part, const struct node *node,
 	    struct gradient_leaf *leaf)
@@ -206,7 +209,7 @@ list_leaves(const struct node_sums *s, size_t part, const struct node *node,
 	return count;
 }
 
-/* The keys of what was just added up. */
+/* Write the keys of the sum. */
 static void
 write_keys(struct node_sums *s, const struct part *part)
 {
@@ -219,7 +222,8 @@ write_keys(struct node_sums *s, const struct part *part)
 	}
 }
 
-/* The push of a node, or NULL: its members are as short. */
+/* The push of the sum; NULL: its members have no more bytes, or a frame cannot
+   hold it. */
 static struct letter *
 write_sum(struct node_sums *s, size_t part, const struct node *node,
 	  const float *sum, size_t floats)
@@ -263,7 +267,8 @@ add_up(struct node_sums *s, size_t part, const struct node *node)
 
 /* ---- pushes ---- */
 
-/* Nodes that nobody pushes to any more, as others have their leaves. */
+/* Drop nodes that were not pushed in the round before this step or later: their
+   leaves now belong to other nodes. */
 static void
 drop_older(struct node **at, uint64_t step)
 {
@@ -308,7 +313,8 @@ begin_round(struct node_sums *s, struct node *node, uint64_t step)
 	node->step = step;
 }
 
-/* Where it belongs among those who wait; NULL: it goes with none of them. */
+/* The place of a push among those that wait; NULL: it cannot be added to
+   them. */
 static struct letter **
 find_place(struct node *node, const struct letter *l)
 {
@@ -322,7 +328,8 @@ find_place(struct node *node, const struct letter *l)
 	return *at && (*at)->message.push.slot == m->push.slot ? NULL : at;
 }
 
-/* Of a part without tables that is known from the first push on. */
+/* May a sum be smaller than its pushes?  With tables that depends on the rows,
+   and only write_sum() knows; else all pushes are as large as the first. */
 static bool
 may_pay(const struct node_sums *s, const struct node *node,
 	const struct message *m)

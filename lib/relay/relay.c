@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAKEN_LEASES	2	/* that another relay of the site may have, */
-#define ASKS		4	/* in a lease */
+#define TAKEN_LEASES	2	/* leases to wait for another relay of the
+				   site to go */
+#define ASKS		4	/* HELLO or PING, in a lease */
 #define HELLO_REQUEST	WIRE_NONE
 
 /*
@@ -28,12 +29,12 @@ enum session { SESSION_DOWN, SESSION_GREETED, SESSION_WELCOME,
 struct server_link {
 	char *endpoint;			/* where it was dialled */
 	bool up, welcome;
-	uint64_t asked_ms;		/* when, last */
-	uint64_t silent_ms;		/* since when that is unanswered; 0: it
-					   is not */
+	uint64_t asked_ms;		/* when HELLO or PING was last sent */
+	uint64_t silent_ms;		/* when the first PING was sent after
+					   which nothing came; 0: none */
 };
 
-/* A worker; items of the map point at this. */
+/* The items of the map of workers, which is a set, all point at this. */
 static char a_worker[1];
 
 struct relay {
@@ -43,17 +44,18 @@ struct relay {
 	enum session session;
 	uint64_t heard, down_since, asked_ms, ticked;
 	uint64_t expired_ms;		/* when forwarder_expire() was called */
-	uint64_t taken_ms;		/* since when another one has the site;
-					   0: none has */
+	uint64_t taken_ms;		/* since when another relay is known to
+					   have the site; 0: none */
 	bool stopped;
 
-	struct run run;			/* without a client of its own */
+	struct run run;			/* without a client */
 	struct server_link *server;
 	uint64_t *peer;			/* of each server */
-	struct forwarder *forwarder;	/* there with the plan */
+	struct forwarder *forwarder;	/* NULL until there is a plan */
 	struct peers workers;
 
-	uint64_t alone_ms;		/* since when; 0: it is not */
+	uint64_t alone_ms;		/* since when it has been ready without
+					   a worker; 0: it is not */
 	bool alone_told;
 	char text[256];
 };
@@ -98,7 +100,8 @@ forget_worker(struct relay *r, uint64_t peer)
 		forwarder_leave(r->forwarder, peer);
 }
 
-/* They go to the servers themselves, and so does all that we hold of them. */
+/* Send all workers away and forget their requests: they send these to the
+   servers themselves. */
 static void
 send_away(struct relay *r)
 {
@@ -173,7 +176,8 @@ find_server(const struct relay *r, uint64_t peer, size_t *i)
 	return false;
 }
 
-/* Nothing can be passed on: the workers may fare better. */
+/* A server is lost, so that nothing can be passed on; the workers may reach
+   it. */
 static void
 lose_server(struct relay *r, size_t i)
 {
@@ -199,8 +203,8 @@ refused_by_server(struct relay *r, size_t i, const struct message *m,
 {
 	char text[MESSAGE_BLOB + 1];
 
-	/* It does not know us any more, or what a worker says is wrong: that
-	   one hears it from the server itself. */
+	/* The server does not know us any more, or refuses a worker's message:
+	   the workers ask the server themselves and get its answer. */
 	if (r->server[i].welcome && (m->refused.status == FAIL_PROTOCOL ||
 				     (m->refused.status != FAIL_AGAIN &&
 				      forwarder_sums(r->forwarder,
@@ -212,7 +216,7 @@ refused_by_server(struct relay *r, size_t i, const struct message *m,
 		forwarder_answer(r->forwarder, m);
 		return 0;
 	}
-	/* It has lost the run, or what is refused overtook HELLO. */
+	/* The server has lost the run, or a message had overtaken HELLO. */
 	if (m->refused.status == FAIL_AGAIN || m->request != HELLO_REQUEST)
 		return 0;
 	message_text(m, text, sizeof(text));
@@ -318,8 +322,9 @@ take_plan(struct relay *r, const struct message *m, uint64_t now,
 }
 
 /*
- * Another relay has the site: it may be about to leave it.  What is refused
- * besides is so as the coordinator does not know us any more: we slept.
+ * If HELLO is refused with FAIL_AGAIN, another relay has the site, and may be
+ * about to leave: wait for TAKEN_LEASES leases.  If another message is refused,
+ * the coordinator does not know us any more, as after a pause: say HELLO again.
  */
 static int
 refused(struct relay *r, const struct message *m, uint64_t now,
@@ -370,9 +375,10 @@ receive_coordinator(struct relay *r, const struct message *m, uint64_t now,
 	}
 }
 
-/* ---- who calls ---- */
+/* ---- callers ---- */
 
-/* What it is not, it says by whose address it was called. */
+/* Fail for a caller that is not a worker of a run.  From its HELLO the relay
+   knows what the caller took it for, and says so. */
 static int
 check_caller(const struct relay *r, const struct message *m, struct fail *f)
 {
@@ -391,7 +397,7 @@ check_caller(const struct relay *r, const struct message *m, struct fail *f)
 	default:
 		break;
 	}
-	/* Of servers, and so of us, members of a run ask for that run. */
+	/* A HELLO to a server, and so to a relay, has the run as its blob. */
 	if (m->hello.role == ROLE_WORKER && m->blob.size > 0)
 		return 0;
 	if (m->hello.role == ROLE_EVALUATOR && m->blob.size > 0)
@@ -414,7 +420,7 @@ let_in(struct relay *r, uint64_t peer, const struct message *m,
 	    memcmp(m->blob.data, plan->run, PLAN_RUN) != 0 ||
 	    m->hello.term != plan->term)
 		return fail(f, FAIL_AGAIN, "not ready for this run and term");
-	forget_worker(r, peer);		/* what it asked it asks again */
+	forget_worker(r, peer);		/* it sends its requests again */
 	peers_set(&r->workers, peer, a_worker);
 	r->alone_ms = 0;
 	r->alone_told = true;
@@ -429,7 +435,8 @@ let_in(struct relay *r, uint64_t peer, const struct message *m,
 	return 0;
 }
 
-/* What is of another term is nobody's to answer but ours. */
+/* Take a worker's request.  One of another term is answered here: no server
+   would take it. */
 static void
 ask(struct relay *r, uint64_t peer, const struct message *m)
 {
@@ -460,7 +467,7 @@ receive_caller(struct relay *r, uint64_t peer, const struct message *m)
 	} else if (m->kind == MESSAGE_BYE) {
 		forget_worker(r, peer);
 	} else if (m->kind == MESSAGE_PONG) {
-		;			/* it is there */
+		;			/* the answer to relay_left() */
 	} else if (!is_worker(r, peer)) {
 		say(r, peer, MESSAGE_BYE);
 	} else if (m->kind == MESSAGE_PING) {
@@ -489,7 +496,7 @@ relay_up(struct relay *r, uint64_t peer, uint64_t now)
 		r->heard = now;
 		hello(r, now);
 	} else if (find_server(r, peer, &i)) {
-		lose_server(r, i);	/* what it was told may be lost */
+		lose_server(r, i);	/* what was sent to it may be lost */
 		r->server[i].up = true;
 		greet_server(r, i, now);
 	}
@@ -555,7 +562,8 @@ ask_server(struct relay *r, size_t i, uint64_t now)
 	say(r, r->peer[i], MESSAGE_PING);
 }
 
-/* Who slept has been left by its workers, and may have been by others. */
+/* After a pause of this program its workers have left it, and others may
+   have. */
 static void
 note_pause(struct relay *r, uint64_t now)
 {
@@ -590,7 +598,7 @@ check_coordinator(const struct relay *r, uint64_t now, struct fail *f)
 	return 0;
 }
 
-/* To be let in, or whether it knows us still. */
+/* Ask the coordinator to let us in, or whether it still knows us. */
 static void
 ask_coordinator(struct relay *r, uint64_t now)
 {
@@ -604,7 +612,8 @@ ask_coordinator(struct relay *r, uint64_t now)
 		say(r, r->coordinator, MESSAGE_PING);
 }
 
-/* A worker that comes later than others do has died, or has another way. */
+/* Pushes wait for others for half a lease at most: a worker that comes later
+   has died, or does not use the relay. */
 static void
 expire(struct relay *r, uint64_t now)
 {
