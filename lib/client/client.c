@@ -502,7 +502,7 @@ variable_of(const struct client *c, size_t n)
 	return c->plan->piece[c->plan->part[n].first].variable;
 }
 
-/* Has the step no gradient for this part? */
+/* Does the step have no gradient for this part? */
 static bool
 leaves(const struct client *c, size_t n)
 {
@@ -1221,7 +1221,7 @@ client_receive(struct client *c, uint64_t peer, const struct message *m,
 		if (!s)
 			return 0;
 	} else if (c->relayed && m->kind == MESSAGE_VALUES) {
-		return 0;	/* to what was sent before the relay was */
+		return 0;	/* sent before the relay was used */
 	}
 	s->heard = s->waiting_since = now;
 	switch (m->kind) {

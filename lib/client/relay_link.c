@@ -86,7 +86,7 @@ relay_link_renew(struct relay_link *l, uint64_t now)
 		greet(l, now);
 }
 
-/* An answer to HELLO of an earlier term says nothing of this one. */
+/* The WELCOME of an earlier term does not open the link in this one. */
 static void
 welcome(struct relay_link *l, const struct message *m)
 {

@@ -262,8 +262,8 @@ post(struct forwarder *t, struct letter *l, const struct flight *fl)
 	t->end[server] = &l->next;
 }
 
-/* Remember a pull whose keys a push may refer to: if the server remembers them,
-   see WIRE_RECALL. */
+/* Remember the number of a pull if the server remembers its keys (see
+   WIRE_RECALL): a push may refer to them. */
 static void
 note_pulled(struct forwarder *t, uint64_t peer, const struct message *m,
 	    const struct flight *fl)

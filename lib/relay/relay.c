@@ -16,7 +16,7 @@
 #define HELLO_REQUEST	WIRE_NONE
 
 /*
- * The coordinator.
+ * The session with the coordinator.
  *
  *	DOWN --relay_up()--> GREETED --WELCOME--> WELCOME
  *	WELCOME --all servers have let us in--> READY
@@ -435,8 +435,8 @@ let_in(struct relay *r, uint64_t peer, const struct message *m,
 	return 0;
 }
 
-/* Take a worker's request.  One of another term is answered here: no server
-   would take it. */
+/* Take a worker's request.  One of another run or term is not passed on: the
+   relay answers it. */
 static void
 ask(struct relay *r, uint64_t peer, const struct message *m)
 {

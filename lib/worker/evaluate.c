@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 /*
+ * The state of the evaluation, and of its batch.
+ *
  *	NONE --evaluate_take()--> READING --evaluate_batch()--> WAITING
  *	WAITING --begin_pull()--> PULLING --end_pull()--> PULLED
  *	PULLED --evaluate_compute()--> READING

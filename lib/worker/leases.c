@@ -412,7 +412,7 @@ leases_failed(struct leases *ls, const struct lease *l, uint64_t step,
 	struct held *h = held_of(ls, l);
 
 	if (h->count > 0)
-		report_done(ls, h);	/* what came before it has been done */
+		report_done(ls, h);	/* the steps done before come first */
 	m.failed.term = ls->term;
 	m.failed.step = step;
 	m.failed.status = why->kind;

@@ -201,8 +201,8 @@ pipeline_expire(struct pipeline *p)
 		p->step[i].pass = WIRE_NONE;
 }
 
-/* A step of a round may wait for a replica that this worker gives back when it
-   is over, for another one to do: so it must not wait for such a step. */
+/* A step of a round may wait for a replica that this worker still has to give
+   back, so that another one does it: such a step must not be waited for. */
 bool
 pipeline_is_over(const struct pipeline *p)
 {
@@ -486,8 +486,8 @@ pass_batch_on(struct pipeline *p, const struct lease *to)
 
 /*
  * A pull that waits for the end of the round before gives way to a replica of
- * that round, which this worker got late, as another worker died: otherwise
- * both would wait for each other for ever.
+ * that round, which this worker got because another one died or is late:
+ * otherwise both would wait for each other for ever.
  */
 static void
 make_way(struct pipeline *p, uint64_t now_us)
@@ -772,7 +772,7 @@ codec_of(const struct pipeline *p, enum way way, size_t variable,
 	return encoding_codec(plan_encoding(p->o.plan, step), variable, slice);
 }
 
-/* A finite float may become infinite in the codec of its travel. */
+/* A finite float may become infinite when a codec narrows it. */
 static int
 check_pulled(const struct pipeline *p, struct inflight *s)
 {
@@ -839,7 +839,8 @@ train_batches(struct pipeline *p, struct inflight *s)
 		compute_check(s->compute, &s->why);
 }
 
-/* Does a program compute the step, and may it be asked ahead? */
+/* Does a program compute the step, so that it is asked now and its answer is
+   taken later? */
 static bool
 is_asked(const struct pipeline *p, const struct inflight *s)
 {

@@ -18,7 +18,7 @@
 #define LOST_REQUEST	(WIRE_NONE - 1)
 
 /*
- * The coordinator.
+ * The session with the coordinator.
  *
  *	DOWN --worker_up()--> GREETED --WELCOME--> WELCOME
  *	WELCOME --send_ready()--> READY --PLAN, of a newer term--> WELCOME
