@@ -6,12 +6,13 @@
  *
  * Where future work would be plugged in:
  *
- *  - Steps by a program's name: a field of struct request, which the queue
- *    keeps with the step and lease_terms bring to the scheduler; a part of its
- *    own, which keeps by each member's index the programs that it knows; and
- *    one more question in worker_leasable().
- *  - Relays: a part below members, by which a message to a member goes to the
- *    peer that it is behind; coord_receive() asks it first who has sent it.
+ *  - Steps that only some workers can run: struct call names their step line
+ *    already; a part of its own, which keeps by each member's index the step
+ *    lines that it can run; and one more question in worker_leasable().
+ *  - Relays for the coordinator's own messages (today's only carry those
+ *    between workers and servers): a part below members, which sends a message
+ *    for a member to the peer that it is behind; coord_receive() asks it first
+ *    who has sent a message.
  *  - Servers that come and go: a part that recover asks, between GREET and
  *    PLAN, which servers there are.  The state of each server (in rerun,
  *    watermarks, standby, recover, the fleet) is made anew with the plan's

@@ -32,6 +32,8 @@ struct coord_options {
 	size_t servers;
 	struct partitioner partitioner;
 	struct placement placement;
+	/* examples of a batch; steps of a lease, at most; leases of a worker,
+	   at most; workers before the first step is leased */
 	uint64_t seed, batch, pack, in_flight, min_workers;
 	uint64_t batches;		/* of a step, or of each replica; 0:
 					   1 */
@@ -48,6 +50,8 @@ struct coord_options {
 	uint64_t forget_ms;		/* a submitter whose requests outlive
 					   it is forgotten when it has been
 					   away for this long */
+	/* for the servers to be there at first; a peer that does not answer
+	   for lease_ms hangs */
 	uint64_t timeout_ms, lease_ms;
 	uint64_t patience_ms;		/* how long a server that is gone is
 					   waited for */
@@ -106,15 +110,19 @@ struct coord *coord_new(const struct coord_options *,
 void coord_free(struct coord *);
 
 /*
- * With a journal: if a run broke off, coord_replay() takes its records, one at
- * a time and in order: 0, or -1 (FAIL_CONFIG: the record is of another model
- * or plan; FAIL_DATA: it makes no sense).  Then coord_start() begins: it
- * returns 1 if it resumes that run, whose requests up to number *line were
- * taken and whose first *written bytes of results were printed; 0 if the run
- * is a new one; -1 if it cannot be resumed (FAIL_DATA).
+ * With a journal, in this order, where each call returns -1 after a failure:
+ *
+ *  - coord_check_journal() checks the first record in the file, if there is
+ *    one: 0.  FAIL_DATA: that is not a journal; FAIL_CONFIG: it is one of
+ *    another version.
+ *  - coord_replay() takes each record of the run that broke off: 0.
+ *    FAIL_CONFIG: the record is of another model or plan; FAIL_DATA: it makes
+ *    no sense.
+ *  - coord_start() begins: 1 if it resumes that run, whose requests up to
+ *    number *line were taken and whose first *written bytes of results were
+ *    printed; 0 if the run is a new one.  FAIL_DATA: the newest checkpoint has
+ *    steps that the journal does not have.
  */
-/* Checks that a journal's first record is of our format: 0, or -1
-   (FAIL_CONFIG). */
 int coord_check_journal(uint32_t kind, const void *, size_t, struct fail *);
 int coord_replay(struct coord *, uint32_t kind, const void *, size_t,
 		 struct fail *);
@@ -136,6 +144,8 @@ void coord_note(struct coord *, uint64_t written, bool now_or_never,
  */
 void coord_finish(struct coord *, uint64_t written, uint64_t now_ms);
 
+/* The connection to a server or a standby, which this coordinator dials, is
+   made, or broken. */
 void coord_up(struct coord *, uint64_t peer, uint64_t now_ms);
 void coord_down(struct coord *, uint64_t peer, uint64_t now_ms);
 void coord_receive(struct coord *, uint64_t peer, const struct message *,

@@ -317,11 +317,12 @@ cancel_finishes(const struct coord *c)
 }
 
 /*
- * What workers were at when they were told has been done by then, and counts;
- * only what is left is void: what servers are to refuse, and nobody has
- * pushed.  What nobody has begun another step can read.  Steps among them that
- * have ended are in the journal before the record that gives up the rest: who
- * reads it could not tell which are to be done again.
+ * The steps that workers were at when they got CANCEL have been done by now,
+ * and count.  Only the rest is void: nobody has pushed these steps, and servers
+ * are to refuse them; later steps can read the records of those that nobody has
+ * begun.  The ends of steps go to the journal before the record that gives up
+ * the rest: without them a replay could not know which steps are void, and
+ * which have to be done again.
  */
 void
 cancel_notify(struct coord *c)

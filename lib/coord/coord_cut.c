@@ -24,7 +24,7 @@
  * States of the cut of all steps below cut_plans.step.  The servers are told of
  * it first (FREEZE): until all have answered, that step is not leased.  Then
  * the cut is OPEN, while training goes on, until the steps below it have ended.
- * The cut that comes every_steps is announced long before its step, so that
+ * A cut at a multiple of every_steps is announced as early as possible, so that
  * no worker waits for the answers.
  *
  *	NONE --freeze()--> FREEZE --cut_frozen()--> OPEN --save()--> SAVE
@@ -113,8 +113,8 @@ cut_join(struct coord *c, const struct member *e)
 	cut->of[e->at].cut = WIRE_NONE;
 }
 
-/* Plans the next cut of those that come every_steps: at the first multiple of
-   it above this step that no step pushed in an earlier term has passed. */
+/* Plans the next cut at a multiple of every_steps, above this step, and not
+   below a step that was pushed in an earlier term. */
 static void
 plan_next(struct coord *c, uint64_t from)
 {
@@ -211,7 +211,7 @@ try_again(const struct coord *c)
 	return c->cut->again && c->plan.every == 0;
 }
 
-/* Is a checkpoint due now, apart from those that come every_steps? */
+/* Is a checkpoint due now, at whatever step? */
 static bool
 checkpoint_due(const struct coord *c, uint64_t now)
 {
@@ -645,7 +645,8 @@ cut_possible(const struct coord *c)
 		(queue_waiting(c->queue) == 0 && !epoch);
 }
 
-/* Begins a cut that is wanted now, or else the next one every_steps. */
+/* Begins a cut that is wanted now, or else the one at the next multiple of
+   every_steps. */
 static void
 begin_cut(struct coord *c, uint64_t now)
 {

@@ -229,7 +229,7 @@ waits_to_resume(const struct coord *c)
 	return is_resuming(c) && !end_nothing_left(c) && !journal_lost(c);
 }
 
-/* Ends the run now, as a signal asked, with whatever is left to do. */
+/* Ends the run now, because of the signal, even if something is left to do. */
 static void
 end_as_asked(struct coord *c, uint64_t now)
 {
@@ -286,8 +286,9 @@ end_suspended(struct coord *c)
 		leave(c, &suspended);
 }
 
-/* Has a server left for good, with no standby in its place?  So it is when a
-   signal goes to a whole job.  What it had not saved will be done again. */
+/* Has a server left for good, with no standby for it, as when a signal ends a
+   whole job?  Steps that it had not saved are done again after the run is
+   resumed. */
 static bool
 servers_end(const struct coord *c, uint64_t now)
 {

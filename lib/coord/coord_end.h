@@ -29,7 +29,7 @@ void end_drain(struct coord *);
    leaves it to be resumed. */
 void end_suspended(struct coord *);
 /* Ends a run whose grace is over, or whose servers leave while it is
-   suspended: who sent the signal will not wait longer. */
+   suspended: whoever sent the signal will not wait longer. */
 void end_check_drain(struct coord *, uint64_t now_ms);
 /* Makes the final checkpoint, then tells all members to stop. */
 void end_run(struct coord *, uint64_t now_ms);

@@ -81,8 +81,8 @@ ending_set(struct coord *c, const struct fail *why)
 	c->ending->status = (int)why->kind;
 }
 
-/* Is the run's status concerned, and not a submitter's?  It is if the request
-   is nobody's or of our own input. */
+/* Does an error of this request count for the run's status, and not for a
+   submitter's?  It does if the request is nobody's or of our own input. */
 static bool
 is_own(const struct coord *c, const struct request *asked)
 {

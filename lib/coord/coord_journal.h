@@ -9,17 +9,19 @@
 
 void journal_init(struct coord *);
 void journal_release(struct coord *);
+
 /* ---- records ---- */
 
 /*
- * Writes a record; without a journal, or when it is lost, does nothing.  safe:
- * it is on disk when the call returns, with all records before it.  If that
- * fails, journal_failed() is true from then on.
+ * Writes a record; does nothing without a journal, when it is lost, or while it
+ * is read.  safe: the record is on disk when the call returns, with all before
+ * it.  If a write fails while the run has not ended, journal_failed() is true
+ * until journal_failure() returns the reason.
  */
 void journal_add(struct coord *, enum journal_kind, const struct pack *,
 		 bool safe);
-/* Could a record not be written?  Then no message may go out that relies on it.
-   And: the same, once, with the reason. */
+/* Could a record not be written, for a reason that nobody has asked for yet?
+   Then no message may go out that relies on it.  And: asks for the reason. */
 bool journal_failed(const struct coord *);
 bool journal_failure(struct coord *, struct fail *why);
 /* Nothing more is written to the journal; and: is that so? */
@@ -43,7 +45,8 @@ bool journal_numbers(enum journal_kind);
 
 /* ---- read again ---- */
 
-/* begin: what is done from now on is in the journal already; else no more. */
+/* begin: what is done from now on is in the journal already; else that is
+   over. */
 void journal_replay(struct coord *, bool begin);
 bool journal_replays(const struct coord *);
 /* What was read: the number of the last record; the bytes of one more record;
