@@ -27,11 +27,13 @@ struct dedup *dedup_new(const struct plan *, const struct model *,
 			size_t server, uint64_t step, bool (*forgets)(void));
 void dedup_free(struct dedup *);
 
+/* The low and the high watermark. */
 uint64_t dedup_low(const struct dedup *);
 uint64_t dedup_high(const struct dedup *);
 /* Have the variables their initial values: those that the plan, or a LOAD
    without a checkpoint, made? */
 bool dedup_initial(const struct dedup *);
+/* The steps from the low watermark on that were given up. */
 const struct window *dedup_voided(const struct dedup *);
 
 /* What is to be done with a push of this step to this part: APPLIED (apply it),

@@ -46,9 +46,8 @@ uint64_t round_buffer_step(const struct round_buffer *);
 bool round_buffer_empty(const struct round_buffer *);
 
 /*
- * Move on to the first round at or above the low watermark that was not given
- * up.  true: another round is open now, and the pushes of the old one were
- * dropped.
+ * Pass over rounds below the low watermark, and over rounds that were given up.
+ * true: another round is open now, and the pushes of the old one were dropped.
  */
 bool round_buffer_advance(struct round_buffer *, uint64_t low,
 			  const struct window *voided);

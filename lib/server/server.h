@@ -45,6 +45,8 @@ typedef int server_can_save(void *self, enum saves, uint64_t server,
 /* Have can_save(self, ...) asked before a plan is taken. */
 void server_saves(struct server *, server_can_save *, void *self);
 
+/* Take a message of a peer: change the state, and put answers into the
+   outbox. */
 void server_receive(struct server *, uint64_t peer, const struct message *,
 		    uint64_t now_ms);
 
@@ -115,6 +117,7 @@ int server_load(struct server *, const struct server_job *,
  */
 int server_follow(struct server *, const char *primary, const char *endpoint,
 		  struct fail *);
+/* The connection to a peer that was dialled is there. */
 void server_up(struct server *, uint64_t peer);
 /* Ping the standbys: they learn that this server is there, and the server
    learns which of them has left. */
@@ -160,9 +163,7 @@ struct message server_plan(const struct server *, uint64_t step,
    that come of it before it replays the next change. */
 void server_replay(struct server *, const struct message *);
 
-/*
- * For tests, between events: NULL, or the invariant that is broken.
- */
+/* For tests, between events: NULL, or the invariant that is broken. */
 const char *server_check(const struct server *);
 
 #endif

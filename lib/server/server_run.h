@@ -95,12 +95,15 @@ int64_t server_run_staged(struct server_run *);
 int server_run_push(struct server_run *, const struct message *,
 		    struct message *answer, struct fail *);
 
+/* Raise the low watermark to a step (MARK). */
 void server_run_mark(struct server_run *, uint64_t step);
+/* Give up the steps of a VOID.  FAIL_PROTOCOL: they are beyond the window. */
 int server_run_void(struct server_run *, const struct message *,
 		    struct fail *);
 /* Answer a CHECK: `missing' gets an array of the slots that are not here. */
 int server_run_check_round(const struct server_run *, const struct message *,
 			   struct pack *missing, struct fail *);
+/* Commit a round, as round_buffer_commit() does. */
 int server_run_commit(struct server_run *, const struct message *,
 		      struct fail *);
 

@@ -39,6 +39,7 @@ enum sender session_sender(const struct session *, uint64_t peer);
 /* Send a message; to peer 0 nothing is sent.  A peer that cannot be sent it has
    left, and is removed. */
 void session_send(struct session *, uint64_t peer, const struct message *);
+/* Answer a message with REFUSED, and why. */
 void session_refuse(struct session *, uint64_t peer,
 		    const struct message *to, const struct fail *why);
 
@@ -50,6 +51,7 @@ int session_check_unread(const struct session *, uint64_t peer,
 
 /* May one more peer be added?  FAIL_AGAIN: there are MAX_PEERS. */
 int session_make_room(struct session *, struct fail *);
+/* session_add(): a peer of this role was let in.  session_remove(): it left. */
 void session_add(struct session *, uint64_t peer, enum role);
 void session_remove(struct session *, uint64_t peer);
 /* Is a peer still here?  It is sent a PING to find out. */
@@ -100,6 +102,7 @@ void session_need(struct session *);		/* somebody uses it now */
 /* See server_look().  Returns true if somebody used it since the last look;
    false as well if the last look was less than every_ms ago. */
 bool session_look(struct session *, uint64_t every_ms, uint64_t now_ms);
+/* Has nobody used it for limit_ms or longer?  A limit of 0 is none. */
 bool session_idle(const struct session *, uint64_t limit_ms);
 
 #endif

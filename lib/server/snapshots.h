@@ -30,7 +30,10 @@ void snapshots_let_go(struct snapshots *);
  */
 int snapshots_freeze(struct snapshots *, struct shard *, uint64_t number,
 		     uint64_t step, uint64_t high, struct fail *);
+/* Drop a snapshot; 0 as well if it is not held.  FAIL_AGAIN: it is being
+   saved. */
 int snapshots_thaw(struct snapshots *, uint64_t number, struct fail *);
+/* The snapshot of this number; NULL: it is not held. */
 const struct shard_snapshot *snapshots_find(const struct snapshots *,
 					    uint64_t number);
 
@@ -39,8 +42,10 @@ const struct shard_snapshot *snapshots_find(const struct snapshots *,
    queued, which frees the shard. */
 int snapshots_add_job(struct snapshots *, uint64_t peer,
 		      const struct message *, struct fail *);
+/* Copy the next job, which stays in the queue.  false: there is none. */
 bool snapshots_next_job(const struct snapshots *, struct server_job *);
 bool snapshots_have_jobs(const struct snapshots *);
+/* Is a LOAD queued? */
 bool snapshots_loading(const struct snapshots *);
 /* The job was done: take it out of the queue.  Nothing happens if its run was
    forgotten meanwhile. */

@@ -37,16 +37,18 @@ struct unpack {
 };
 
 struct unpack unpack_from(const void *, size_t size);
-bool unpack_ok(const struct unpack *);	/* all read, and nothing left */
+bool unpack_ok(const struct unpack *);	/* all was read, and nothing bad */
 size_t unpack_left(const struct unpack *);	/* bytes */
 
+/* Read the next item: the count of an array, a number, or a blob, which points
+   into the bytes that are read. */
 uint32_t unpack_array(struct unpack *);
 uint64_t unpack_uint(struct unpack *);
 const void *unpack_blob(struct unpack *, size_t *size);
 /* Read a blob as text, with a NUL; cut to what there is room for. */
 void unpack_text(struct unpack *, char *text, size_t room);
 
-/* Read a number below the limit; a larger one is a misfit. */
+/* Read a number below the limit; the limit itself or more is a misfit. */
 uint64_t unpack_below(struct unpack *, uint64_t limit);
 
 #endif

@@ -126,6 +126,11 @@ const struct coding *plan_delta(const struct plan *, size_t part);
 struct codec_slice plan_difference(const struct plan *,
 				   const struct piece *);
 
+/*
+ * Write and read the model's frame of a PLAN message: its files, each a name
+ * and a text.  The source that was read is the caller's, for
+ * model_source_release().  FAIL_PROTOCOL: the frame is malformed.
+ */
 void plan_write_model(struct pack *, const struct model_source *);
 int plan_read_model(struct model_source *, const void *, size_t,
 		    struct fail *);
