@@ -9,10 +9,11 @@
 #include <string.h>
 
 #define PING_MS		1000	/* or a quarter of a lease */
-#define REDIAL_MS	100	/* between two calls in vain */
+#define REDIAL_MS	100	/* at an endpoint where only a standby is */
 
+/* A second endpoint of a server, and what is known of the server there. */
 struct whereabouts {
-	char *endpoint;		/* NULL: there is no other */
+	char *endpoint;		/* NULL: there is no second one */
 	uint64_t life, term;
 	bool holds;
 };
@@ -21,23 +22,26 @@ struct link {
 	char *endpoint;		/* NULL: not yet known */
 	uint64_t peer;		/* 0: not dialled */
 	bool up, welcome, greeted;	/* greeted: it was there once */
-	bool expected;		/* it has this run, or has become another */
+	bool expected;		/* its WELCOME must name this run: else it has
+				   lost its variables, even with this life */
 	bool holds;		/* this life has the plan and the variables */
-	uint64_t life, heard, since;	/* since: up or down */
+	uint64_t life, heard, since;	/* since: the connection was made, or
+					   broke */
 	uint64_t gone;		/* since when it has not been there; or 0 */
-	uint64_t low, acked;	/* told, acknowledged */
+	uint64_t low, acked;	/* low watermarks: sent, acknowledged */
 	uint64_t term;		/* of the last PLAN that it took */
-	uint64_t high;		/* what it said to that */
-	uint64_t standby;	/* the life of the one counted on, or 0 */
-	uint64_t asked;		/* when, of what is still to be answered: */
-	bool awaited;			/* HELLO, or the oldest PING */
-	uint64_t trip;		/* the shortest until an answer */
+	uint64_t high;		/* high watermark in its answer to that PLAN */
+	uint64_t standby;	/* life of the standby counted on, or 0 */
+	uint64_t asked;		/* when HELLO, or the oldest PING that is not */
+	bool awaited;			/* answered, was sent; is there one? */
+	uint64_t trip;		/* the shortest time until an answer, in ms */
 	struct standing standing;
-	struct whereabouts other;	/* where it was, or may be */
-	bool only_standby;	/* here is only a standby of somebody's */
+	struct whereabouts other;	/* a second endpoint */
+	bool only_standby;	/* at this endpoint is only a standby */
 	uint64_t placed;	/* since when it is looked for here, */
-	unsigned turns;			/* after so many in vain */
-	bool hangs;		/* until it answers anew */
+	unsigned turns;			/* the number of changes between the
+					   endpoints without an answer */
+	bool hangs;		/* until it answers on a new connection */
 };
 
 struct fleet {
@@ -372,7 +376,8 @@ fleet_elsewhere(const struct fleet *fl, size_t server)
 	return endpoint ? endpoint : "";
 }
 
-/* Call it at the other place, which is what is known of that. */
+/* Dial the server at its second endpoint, which changes places with the first:
+   what is known of the server at each moves along. */
 static int
 turn(struct fleet *fl, size_t server, uint64_t now, struct fail *f)
 {
@@ -453,7 +458,8 @@ fleet_down(struct fleet *fl, uint64_t peer, uint64_t now)
 
 	l->up = l->welcome = false;
 	l->since = now;
-	/* One that comes and goes, and has nothing, is not waited for anew. */
+	/* The time at this endpoint begins anew only for a server that has its
+	   variables: one without them may come and go for ever. */
 	if (l->holds)
 		l->placed = now;
 	if (l->gone == 0 && l->greeted)
@@ -484,7 +490,7 @@ send_ask(struct fleet *fl, const struct ask *ask, size_t i)
 	outbox_send(fl->outbox, fl->link[i].peer, &m);
 }
 
-/* One that is not in use. */
+/* An ask that is not in use, reused or new. */
 static struct ask *
 free_ask(struct fleet *fl)
 {
@@ -591,7 +597,8 @@ take_standing(struct link *l, const struct message *m, uint64_t term)
 	l->high = m->ok.above;
 }
 
-/* Slots that this server lacks; no more than there may be. */
+/* Add the replicas that this server lacks.  The peer's numbers are bounded, so
+   that they cannot make the ranges grow without end. */
 static void
 take_missing(struct ask *ask, const struct frame *slots)
 {
@@ -614,7 +621,8 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
 	char text[MESSAGE_BLOB + 1];
 
 	if (!ask || ask->answered[i] || !fl->link[i].welcome)
-		return;		/* what overtook HELLO is asked again */
+		return;		/* an answer that overtook WELCOME: it will be
+				   asked again */
 	message_text(m, text, sizeof(text));
 	if (m->kind == MESSAGE_REFUSED && !ask->failed) {
 		ask->failed = true;
@@ -639,8 +647,9 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
 	*ended = ask;
 }
 
-/* A standby, which is not the one that was counted on, or has lost what it
-   had: it is not a server, unless it is to be found nowhere else. */
+/* A standby answers that is not the one counted on, or has lost its variables:
+   it is not the server.  That is an error only if the server was never seen and
+   there is no second endpoint where it could be. */
 static int
 pass_over(struct fleet *fl, size_t i, struct fail *f)
 {
@@ -656,7 +665,8 @@ pass_over(struct fleet *fl, size_t i, struct fail *f)
 	return 0;
 }
 
-/* It was told things that our journal, which was kept first, does not know. */
+/* A server knows of more records than the journal has.  Records are safe on
+   disk before servers learn of them: so this is not the whole journal. */
 static int
 fail_journal(struct fleet *fl, size_t i, const struct message *m,
 	     struct fail *f)
@@ -693,8 +703,9 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 		return pass_over(fl, i, f);
 	if (ours && m->welcome.journal > fl->journal)
 		return fail_journal(fl, i, m, f);
-	/* A log brings back what this server answered for, unless it is that
-	   of an earlier term.  How much that is, it says to PLAN. */
+	/* A new life has the variables if it read them from the server's log,
+	   and the log is not of an earlier term than the last PLAN that the
+	   server took.  Its answer to PLAN says which steps it has. */
 	if (other) {
 		l->holds = l->holds && placed && m->welcome.term >= l->term;
 		fl->changed = true;
@@ -715,7 +726,7 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	return 0;
 }
 
-/* It has said something, perhaps an answer to what it was asked last. */
+/* A message came: the server is not silent.  An answer gives a trip, too. */
 static void
 end_silence(struct link *l, const struct message *m, uint64_t now)
 {
@@ -755,9 +766,10 @@ fleet_receive(struct fleet *fl, uint64_t peer, const struct message *m,
 }
 
 /*
- * How long it is looked for in one place.  Where it takes longer than that to
- * be answered, as far away it does, it is found when both have been tried often
- * enough.  Where only a standby is there is nothing to wait for.
+ * How long, in ms, a server is looked for at one endpoint: a lease at first,
+ * then twice as long each time, up to a quarter of the patience.  So a server
+ * whose answer takes longer than a lease is found, too.  An endpoint with only
+ * a standby is left at once.
  */
 static uint64_t
 stay(const struct link *l, uint64_t lease, uint64_t patience)
@@ -771,7 +783,7 @@ stay(const struct link *l, uint64_t lease, uint64_t patience)
 	return ms;
 }
 
-/* Is it to be looked for at the other place? */
+/* Is it time to look for the server at its second endpoint? */
 static bool
 elsewhere(const struct link *l, uint64_t now, uint64_t lease,
 	  uint64_t patience)
@@ -799,7 +811,7 @@ fleet_hangs(const struct fleet *fl, size_t server)
 	return fl->link[server].hangs;
 }
 
-/* Is it at what may take long? */
+/* Is the server at PLAN or LOAD, which may take longer than a lease? */
 static bool
 at_length(const struct fleet *fl, size_t server)
 {
@@ -811,7 +823,8 @@ at_length(const struct fleet *fl, size_t server)
 	return false;
 }
 
-/* Its I/O thread goes on, so that nothing breaks: we hang up. */
+/* The I/O thread of a server that hangs still runs, so the connection does not
+   break by itself: break it and dial again. */
 static void
 call_again(struct fleet *fl, size_t server, uint64_t now)
 {
@@ -826,7 +839,7 @@ call_again(struct fleet *fl, size_t server, uint64_t now)
 		l->up = l->welcome = false;
 }
 
-/* -1: it was not there in time, or has been gone for too long. */
+/* -1: the server was not there in time, or has been gone for too long. */
 static int
 check_there(const struct fleet *fl, size_t i, uint64_t now, uint64_t timeout,
 	    uint64_t patience, struct fail *f)
@@ -853,7 +866,8 @@ int
 fleet_tick(struct fleet *fl, uint64_t now, uint64_t lease, uint64_t timeout,
 	   uint64_t patience, struct fail *f)
 {
-	/* Request 0 is HELLO's: a PING may overtake it. */
+	/* Not request 0, which is HELLO's: if PING overtakes HELLO and is
+	   refused, that must not look like a refusal of HELLO. */
 	const struct message ping = { .kind = MESSAGE_PING,
 				      .request = WIRE_NONE };
 	const bool due = now - fl->pinged >= PING_MS ||

@@ -4,16 +4,16 @@
 
 #include <stdlib.h>
 
-/* A request on its way.  One in the background keeps its place until it has
+/* A request in the queue.  One in the background keeps its place until it has
    ended, but nothing waits for it once it has begun. */
 struct order {
 	struct request request;
-	uint64_t given;		/* steps that have a number */
-	uint64_t ended;
+	uint64_t given;		/* steps that have a number, */
+	uint64_t ended;		/* and those of them that have ended */
 	bool begun;		/* an epoch: its steps are known; an evaluation
 				   in the background: steps behind it may have
 				   numbers */
-	bool part;		/* what its request holds is another's */
+	bool part;		/* what its request holds is borrowed */
 	struct order *next;
 };
 
@@ -21,12 +21,14 @@ struct queue {
 	struct order *front, **back;
 	size_t orders, bytes;	/* bytes: of their calls */
 	size_t backgrounds;	/* orders that are in the background */
-	bool passes;		/* these hold up nothing */
+	bool passes;		/* these never hold up what is behind them */
 	struct step *step;	/* WINDOW of them, a ring by number */
+	/* low: all steps below have ended; next: the next number; pass:
+	   barriers passed and cancellations so far */
 	uint64_t low, next, pass;
-	uint64_t ahead;		/* of the low watermark: how far steps may be */
-	size_t running, returned;
-	struct part_ended *ended;	/* which nobody has been told yet */
+	uint64_t ahead;		/* the bound of staleness: see queue_bound() */
+	size_t running, returned;	/* steps LEASED, and RETURNED */
+	struct part_ended *ended;	/* to be taken by queue_ended() */
 	size_t ends, ends_room;
 	struct samplers *samplers;	/* or NULL; with them: */
 	struct places *places;		/* of each step, a ring, too */
@@ -56,7 +58,7 @@ is_background(const struct order *o)
 	return o->request.background;
 }
 
-/* Steps, of a request or of an epoch that has begun. */
+/* Has it steps: is it a train request, or an epoch that has begun? */
 static bool
 has_steps(const struct order *o)
 {
@@ -236,7 +238,8 @@ take(struct queue *q, uint64_t number, void *worker)
 	q->running++;
 }
 
-/* The first one whose steps have no numbers yet, or that has none. */
+/* The first request that keeps those behind it from getting numbers: not all of
+   its steps have one yet, or it is another request. */
 static struct order *
 first_open(const struct queue *q)
 {
@@ -257,7 +260,7 @@ first_with_steps(const struct queue *q)
 	return o && has_steps(o) && o->given < o->request.steps ? o : NULL;
 }
 
-/* Where the first one stands that is not in the background. */
+/* Where the first request stands that is not in the background. */
 static struct order **
 foreground(struct queue *q)
 {
@@ -277,14 +280,15 @@ describe(const struct queue *q, const struct order *o, struct lease_terms *l)
 	l->learning_rate = o->request.learning_rate;
 	l->call = o->request.call;
 	l->pass = q->pass;
-	/* What a step of samplers reads is known when it is leased, and where
-	   staleness is bounded it may not pull before. */
+	/* "more" lets a worker prepare the next steps before they are leased.
+	   With samplers it does not know yet what they read, and where
+	   staleness is bounded it may not pull for them yet. */
 	l->more = next && next->request.batch == l->batch &&
 		call_equal(next->request.call, l->call) && !q->samplers &&
 		q->ahead == WINDOW - 1;
 }
 
-/* Does it read what follows in a row? */
+/* Do the places of this step follow those of the first one, steps before? */
 static bool
 is_behind(const struct queue *q, const struct places *first, uint64_t steps,
 	  uint64_t number)
@@ -293,7 +297,8 @@ is_behind(const struct queue *q, const struct places *first, uint64_t steps,
 		places_follow(first, steps, &q->places[number % WINDOW]);
 }
 
-/* Lease this one, and those behind it that go with it, below the end. */
+/* Lease this step, and up to most - 1 of those behind it, below end, that are
+   in the same state, of the same request and read records in a row with it. */
 static size_t
 lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 	  uint64_t end, struct lease_terms *l)
@@ -305,7 +310,7 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 
 	if (most > run)
 		most = (size_t)run;
-	if (first.deaths > 0)	/* so that the next death tells whose it is */
+	if (first.deaths > 0)	/* so that the next death is of this step */
 		most = 1;
 	*l = (struct lease_terms){ .first = number, .places = places,
 				   .attempt = first.attempts + 1 };
@@ -322,7 +327,7 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 	return l->count;
 }
 
-/* The first step that nobody has done and somebody may be given, or next. */
+/* The first step that is neither ended nor quarantined, or the next number. */
 static uint64_t
 open_step(const struct queue *q)
 {
@@ -335,10 +340,10 @@ open_step(const struct queue *q)
 }
 
 /*
- * What may be leased is asked here, and nowhere else: no step at or over this
- * one.  Neither bound keeps back the first step that can be leased: so there
- * is one for whoever is free when none is leased.  One that is quarantined
- * holds up nobody.
+ * The step below which steps may be leased; no other function decides that.
+ * Both bounds, of staleness and of ahead, count from the first open step, so
+ * that this step can always be leased: when none is leased, a free worker gets
+ * one.  A quarantined step does not count, and so holds up nobody.
  */
 static uint64_t
 lease_end(const struct queue *q, uint64_t limit, uint64_t ahead)
@@ -354,8 +359,8 @@ lease_end(const struct queue *q, uint64_t limit, uint64_t ahead)
 }
 
 /*
- * The step to be leased, or end: of those that came back the lowest, of those
- * that wait the lowest of the stream, or else of all.
+ * The step to be leased, or end: the lowest that came back; else the lowest of
+ * this stream that waits; else the lowest that waits.
  */
 static uint64_t
 next_step(const struct queue *q, uint64_t end, uint64_t stream)
@@ -575,7 +580,8 @@ queue_references(const struct queue *q, const void *worker)
 	return false;
 }
 
-/* What was never leased another step can read. */
+/* End all steps.  The places of those that were never leased are returned, for
+   other steps to read. */
 static void
 end_all(struct queue *q)
 {
@@ -727,7 +733,8 @@ queue_replay_end(struct queue *q, size_t requests)
 	end_all(q);
 }
 
-/* An epoch, of which no step is left to be begun. */
+/* Is it an epoch whose last steps have numbers?  It cannot be written as a
+   request: nothing of it is left to be asked for. */
 static bool
 is_to_be_closed(const struct order *o)
 {

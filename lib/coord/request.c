@@ -29,7 +29,7 @@ request_name(enum request_op op)
 	return names[op];
 }
 
-/* Without its quotes, if it has any. */
+/* Step over the quotes of an id, if it has any; returns its length. */
 static size_t
 bare(const char **id)
 {
@@ -87,7 +87,7 @@ as_json(const char *text)
 	return json;
 }
 
-/* What has a number. */
+/* Settings whose value is a number. */
 static const char *const keys[] = { "steps", "epochs", "batch",
 				    "learning_rate", "learning_rate_scale",
 				    "priority" };
@@ -148,7 +148,7 @@ set_rate(struct request *r, const char *key, const char *value,
 	return 0;
 }
 
-/* ---- what there is not ---- */
+/* ---- errors ---- */
 
 static int
 unknown_setting(const char *key, const char *value, struct fail *f)
@@ -279,7 +279,8 @@ read_train_word(struct request *r, char *word, struct fail *f)
 	return set_number(r, word, equals + 1, f);
 }
 
-/* Who says it twice means one of them, and nobody can tell which. */
+/* A setting that is there twice is an error: nobody can tell which one is
+   meant. */
 static int
 check_once(enum request_op op, const char *word, unsigned *had,
 	   struct fail *f)
@@ -348,7 +349,7 @@ read_words(struct request *r, char *line, struct fail *f)
 	return check_cancel(r, f);
 }
 
-/* It would hide what is behind it. */
+/* Has the string a NUL in it?  That would hide the characters behind it. */
 static bool
 has_nul(const json_t *value)
 {
@@ -374,7 +375,7 @@ read_files(struct request *r, json_t *files, struct fail *f)
 	return 0;
 }
 
-/* Of "step" and "args", in any order, one call. */
+/* Members "step" and "args", in any order, make one call. */
 static int
 read_call(struct request *r, const char *line, const char *key,
 	  const json_t *value, struct fail *f)
@@ -470,7 +471,8 @@ read_member(struct request *r, const char *line, const char *key,
 	return set;
 }
 
-/* Members may come before the op: which go with it is known at the end. */
+/* Members may stand before the op: so whether they belong to that op can be
+   checked only at the end. */
 static int
 check_members(const struct request *r, json_t *object, struct fail *f)
 {
@@ -549,7 +551,7 @@ request_read(struct request *r, const char *line, size_t size, struct fail *f)
 	return status;
 }
 
-/* In words, which have room for numbers that JSON has not. */
+/* Written as words, which can hold numbers that are too large for JSON. */
 static void
 write_train(struct text *out, const struct request *r)
 {
@@ -567,7 +569,8 @@ write_train(struct text *out, const struct request *r)
 			 (unsigned long long)r->priority);
 }
 
-/* Names need not be UTF-8, as JSON is, but such have come as words. */
+/* Can the files be written as words?  A name that is not UTF-8 has no form in
+   JSON; but such a name was read from words, so that words can hold it. */
 static bool
 are_words(const struct request *r)
 {

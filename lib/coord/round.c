@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPEN		2	/* rounds */
+#define OPEN		2	/* rounds that may be open at a time */
 #define CANDIDATES	2	/* attempts at a replica that may be chosen */
 
 struct replica {
@@ -16,10 +16,11 @@ struct replica {
 		void *worker;
 	} live[CANDIDATES];
 	bool done;
-	uint64_t chosen;		/* its number; 0: it was skipped */
-	unsigned level;			/* of rounds_level(), */
-	const void *owner;		/* for this one */
-	struct result result;		/* of the chosen one */
+	uint64_t chosen;		/* the chosen attempt's number; 0: the
+					   replica was skipped */
+	unsigned level;			/* of the node that may be added up, */
+	const void *owner;		/* if this worker does the replica */
+	struct result result;		/* of the chosen attempt */
 	float *scores;
 	unsigned char *positive;
 	struct text json;
@@ -28,17 +29,18 @@ struct replica {
 struct round {
 	uint64_t step;
 	struct replica *replica;
-	size_t chosen;			/* replicas that are */
-	bool summed;			/* some may have been added up */
+	size_t chosen;			/* replicas that are done */
+	bool summed;			/* a relay may have added some up */
 };
 
 struct rounds {
 	size_t replicas, backups;
-	uint64_t base;			/* attempts of this term are above */
+	uint64_t base;			/* attempts of this term have numbers
+					   above it */
 	uint64_t retried;
-	struct round round[OPEN];	/* the first ones are open */
+	struct round round[OPEN];	/* the first "open" of them are open */
 	size_t open;
-	bool settled;			/* servers have the first one */
+	bool settled;			/* servers have the first round */
 	void **owner;			/* of each replica, or NULL */
 	float *scores;
 	unsigned char *positive;
@@ -139,7 +141,7 @@ compare_owners(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Owners of one replica alone, in order; how many. */
+/* The owners that own only one replica, sorted by address; returns how many. */
 static size_t
 list_owners(const struct rounds *r, const void **owner)
 {
@@ -156,7 +158,8 @@ list_owners(const struct rounds *r, const void **owner)
 	return count;
 }
 
-/* The two halves of a node are nodes: are they at one place? */
+/* Make a node of this level, if both its halves are whole nodes and at one
+   place.  first: its first replica. */
 static void
 join_nodes(struct round *round, const uint64_t *place, size_t first,
 	   unsigned level)
@@ -197,7 +200,7 @@ rounds_group(struct rounds *r, rounds_place *of, const void *self)
 
 /* ---- who does what ---- */
 
-/* Is it, of attempts of this term, the first at its replica? */
+/* Is this the number of the first attempt of this term at a replica? */
 static bool
 is_first(const struct rounds *r, uint64_t number)
 {
@@ -222,8 +225,8 @@ rounds_settle(struct rounds *r)
 	r->settled = true;
 }
 
-/* The first round that lacks something, or that servers may lack something of,
-   or NULL. */
+/* The round whose turn it is, or NULL: the first that lacks a replica, or of
+   which it is not certain that servers have everything. */
 static struct round *
 turn(const struct rounds *r)
 {
@@ -259,8 +262,8 @@ is_free(const struct replica *s)
 }
 
 /*
- * A replica that nobody is at: the worker's own first, then one that nobody
- * owns, then, if it may, any.  The count of replicas: none.
+ * A replica that nobody is at: the worker's own, else one that nobody owns,
+ * else, if any is set, any.  Returns the number of replicas if there is none.
  */
 static size_t
 find_slot(const struct rounds *r, const struct round *round,
@@ -280,7 +283,8 @@ find_slot(const struct rounds *r, const struct round *round,
 	return best;
 }
 
-/* One that somebody else is at, when nearly all others are done. */
+/* A replica that one other worker is at, when no more replicas are open than
+   there are backups; the number of replicas if there is none. */
 static size_t
 find_late(const struct rounds *r, const struct round *round,
 	  const void *worker)
@@ -296,7 +300,8 @@ find_late(const struct rounds *r, const struct round *round,
 	return r->replicas;
 }
 
-/* Only this attempt and the one before it may be chosen from now on. */
+/* Begin an attempt.  Only this attempt and the one before it may be chosen from
+   now on. */
 static struct attempt
 begin(struct rounds *r, struct round *round, size_t k, void *worker)
 {
@@ -335,7 +340,8 @@ rounds_lease(struct rounds *r, void *worker, bool ahead, bool spare,
 		if (k < r->replicas)
 			round++;
 	}
-	/* What waits for the round before it is not late. */
+	/* A replica given out ahead waits for the round before, and so is not
+	   late: backups are only for the first round. */
 	if (round == r->round && k == r->replicas && spare)
 		k = find_late(r, round, worker);
 	if (k == r->replicas)
@@ -515,7 +521,8 @@ add_result(struct result *to, const struct result *r)
 			to->sum[i][j] += r->sum[i][j];
 }
 
-/* A list of what each replica gave back; nothing, if none did. */
+/* A JSON list of what the replicas' step programs returned, null for those that
+   returned nothing; empty if none returned anything. */
 static struct frame
 list_json(struct rounds *r, const struct round *round)
 {

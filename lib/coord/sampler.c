@@ -18,7 +18,7 @@ sampler_new(const struct sampler_options *o, struct splits *in)
 		l->o.replicas = 1;
 	if (l->o.unit == 0 || l->o.replicas > 1)
 		l->o.unit = 1;
-	/* A block is whole batches. */
+	/* Round the buffer up, so that a block is a number of whole batches. */
 	if (l->o.buffer < l->o.batch)
 		l->o.buffer = l->o.batch;
 	l->o.buffer += l->o.batch - 1;
@@ -89,10 +89,11 @@ sampler_epoch(const struct sampler *l, uint64_t place)
 	return place / sampler_batches(l);
 }
 
-/* Where a batch of an epoch is. */
+/* Where a batch lies in its epoch. */
 struct spot {
-	uint64_t streams, unit, units;	/* of the epoch */
-	uint64_t stream, at;	/* which of its stream's batches it is */
+	uint64_t streams, unit, units;	/* of the epoch: the number of streams,
+					   batches of a unit, units */
+	uint64_t stream, at;	/* it is batch number at of this stream */
 };
 
 static struct spot
@@ -120,9 +121,10 @@ find(const struct sampler *l, uint64_t place)
 }
 
 /*
- * Records that are in front of a stream in the epoch's order.  Some streams
- * have a unit more than others; those come last, and the one with the epoch's
- * last batch, which may be short, is the very last of them.
+ * The number of records that lie before a stream in the epoch's order.  Streams
+ * lie by rank, not by number: those with one unit less come first, those with
+ * one more behind them, and the one with the epoch's last batch, which may be
+ * short, is the last of all.
  */
 static uint64_t
 records_before(const struct sampler *l, const struct spot *s, uint64_t rank)
@@ -226,7 +228,7 @@ order_of(struct sampler *l, uint64_t epoch)
 	return o;
 }
 
-/* Which of its splits has that record? */
+/* The split, as an index into the order, that has this record of the epoch. */
 static size_t
 split_with(const struct order *o, uint64_t record)
 {
@@ -244,8 +246,10 @@ split_with(const struct order *o, uint64_t record)
 }
 
 /*
- * Records of a split, and as far as one segment of it goes: so many of them.
- * Places are so close that it can be entered near any; a segment has several.
+ * Add records of a split to a block: from this record on at most count, and at
+ * most to the end of their segment.  Returns how many.  If the split has byte
+ * offsets (one for each RECORD_RANGE_EVERY records, several in a segment), the
+ * reader enters it at the last one before the first record; else at its front.
  */
 static uint64_t
 add_span(const struct sampler *l, struct block *b, size_t split,

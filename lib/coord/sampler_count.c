@@ -1,6 +1,6 @@
 /*
- * The records of the sampler's splits: they are counted, by whoever can read
- * them; and the counts are kept as bytes.
+ * The counts of the sampler's splits.  Workers, which can read the files, count
+ * the records; the counts are kept as bytes in the journal.
  */
 #include "coord/sampler_private.h"
 
@@ -52,7 +52,7 @@ sampler_file(const struct sampler *l, size_t split)
 	return l->in.split[split].file;
 }
 
-/* All splits are counted: number the records of each file. */
+/* All splits are counted: sum up the records, and number those of each file. */
 static int
 sum_up(struct sampler *l, struct fail *f)
 {
@@ -78,7 +78,8 @@ sum_up(struct sampler *l, struct fail *f)
 	return 0;
 }
 
-/* A place for each RECORD_RANGE_EVERY records, ascending; or none. */
+/* Is there a byte offset for each RECORD_RANGE_EVERY records, in ascending
+   order, or none at all?  The numbers come from a worker. */
 static bool
 sound(uint64_t records, const uint64_t *place, size_t places)
 {
@@ -169,7 +170,7 @@ same_name(struct unpack *u, const char *name)
 		memcmp(text, name, size) == 0;
 }
 
-/* One split, counted; false: it is another. */
+/* Read the count of one split; false: it is of another split. */
 static bool
 read_count(struct sampler *l, struct unpack *u, size_t i)
 {
@@ -186,7 +187,8 @@ read_count(struct sampler *l, struct unpack *u, size_t i)
 
 	if (u->bad || !same || !label || size % sizeof(uint64_t) != 0)
 		return false;
-	/* A file that is one split, as it was found to be. */
+	/* It was found, when it was counted, that the file can only be read
+	   whole. */
 	if (begin == 0 && end == UINT64_MAX && s->end != end)
 		sampler_whole(l, i);
 	if (!known || l->tally[i].state == COUNT_KNOWN)

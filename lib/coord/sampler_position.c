@@ -1,12 +1,12 @@
 /*
- * The places of the sampler: which one is next, and into how many streams the
- * epochs are cut that begin so; how much was read; and all that as bytes.
+ * The position of the sampler: the next place, the returned places, the number
+ * of streams of each epoch, and how many records were read; also as bytes.
  */
 #include "coord/sampler_private.h"
 
 #include "base/mem.h"
 
-#define VISITS_AT	9	/* in a position */
+#define VISITS_AT	9	/* index of the records read in a position */
 
 static void
 begin_epoch(struct sampler *l, uint64_t epoch, uint64_t streams, uint64_t unit)
@@ -29,7 +29,7 @@ newest_streams(const struct sampler *l)
 	return l->sinces ? l->since[l->sinces - 1].streams : 1;
 }
 
-/* Where a cursor stands, and the end of the row there. */
+/* The place at a cursor; *end: the end of the row that begins there. */
 static uint64_t
 row(const struct sampler *l, const struct sampler_cursor *at, uint64_t *end)
 {
@@ -108,7 +108,7 @@ sampler_left(const struct sampler *l)
 	while (place = sampler_row(l, &at, &count),
 	       sampler_epoch(l, place) == epoch) {
 		left += count * l->o.batch;
-		/* The last one of an epoch may be short. */
+		/* The last batch of an epoch may be short. */
 		if ((place + count) % sampler_batches(l) == 0)
 			left -= sampler_batches(l) * l->o.batch - l->records;
 		sampler_pass(l, &at, count);
@@ -176,7 +176,8 @@ sampler_read_begun(struct sampler *l, struct unpack *u)
 	return true;
 }
 
-/* Epochs of which no record is left to be read need not be known. */
+/* How many of the first entries of "since" are of epochs of which no place is
+   left: they need not be written. */
 static size_t
 superfluous(const struct sampler *l)
 {
@@ -188,7 +189,7 @@ superfluous(const struct sampler *l)
 	return count;
 }
 
-/* Ranges as numbers that are small: the gap in front of each, its length. */
+/* Write ranges as small numbers: of each the gap before it, and its length. */
 static void
 write_returned(const struct ranges *r, struct pack *p)
 {
@@ -227,7 +228,8 @@ sampler_write_position(const struct sampler *l, struct pack *p, bool all)
 		pack_uint(p, l->since[i].streams);
 		pack_uint(p, l->since[i].unit);
 	}
-	pack_uint(p, 0);	/* places returned, one by one: of old */
+	pack_uint(p, 0);	/* old releases wrote returned places here, one
+				   by one */
 	if (ranges > 0)
 		write_returned(&l->returned, p);
 }
@@ -266,7 +268,7 @@ read_since(struct sampler *l, struct unpack *u, uint64_t count)
 	}
 }
 
-/* So many places in a row, which must be in front of the next one. */
+/* Add count returned places; they must lie below the next place. */
 static void
 read_range(struct sampler *l, struct unpack *u, uint64_t first, uint64_t count)
 {
@@ -276,7 +278,7 @@ read_range(struct sampler *l, struct unpack *u, uint64_t first, uint64_t count)
 		ranges_add(&l->returned, first, count);
 }
 
-/* Of how many numbers of the position those were. */
+/* Read the returned places; how many numbers of the position they took. */
 static uint64_t
 read_returned(struct sampler *l, struct unpack *u)
 {
@@ -300,7 +302,7 @@ read_returned(struct sampler *l, struct unpack *u)
 	return 2 + single + 2 * ranges;
 }
 
-/* Of a step the first batch. */
+/* The place of the first batch of a step, where places count steps. */
 static uint64_t
 in_batches(const struct sampler *l, uint64_t step)
 {

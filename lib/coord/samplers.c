@@ -50,7 +50,8 @@ places_follow(const struct places *p, uint64_t steps, const struct places *q)
 	return memcmp(&behind, q, sizeof(behind)) == 0;
 }
 
-/* NONE is 0, so that it is short. */
+/* PLACES_NONE becomes 0, and those at the end are left out, so that a record is
+   short. */
 void
 places_write(const struct places *p, struct pack *out)
 {
@@ -156,7 +157,8 @@ samplers_ready(const struct samplers *s)
 
 /* ---- the steps of a line ---- */
 
-/* One that the model lacks is taken for the first: it is an error later. */
+/* The step line of this name.  A name that the model lacks gives the first
+   line: the request is refused elsewhere. */
 static size_t
 find_line(const struct samplers *s, const char *step)
 {
@@ -177,7 +179,8 @@ samplers_taken(const struct samplers *s, const char *step)
 	return taken;
 }
 
-/* Whose examples the result of a step counts; SAMPLERS: none of ours. */
+/* The sampler whose records the result of a step counts as examples; SAMPLERS:
+   that data set has no sampler. */
 static size_t
 find_counted(const struct samplers *s, const char *step)
 {
@@ -234,7 +237,8 @@ samplers_return(struct samplers *s, const struct places *p)
 				       p->batches);
 }
 
-/* The shortest row of those that are taken; 0: an epoch is over there. */
+/* The length of the shortest row at the cursors of the samplers that are taken;
+   0: the epoch that is asked about is over there. */
 static uint64_t
 shortest(const struct samplers *s, uint64_t taken, size_t counted,
 	 const struct sampler_cursor *at)
@@ -277,7 +281,7 @@ samplers_left(const struct samplers *s, const char *step, size_t counted)
 	return steps;
 }
 
-/* ---- places of theirs ---- */
+/* ---- places in them ---- */
 
 uint64_t
 samplers_run(const struct samplers *s, const struct places *p)
@@ -430,7 +434,7 @@ samplers_copy_position(const struct pack *from, const struct samplers_reads *v,
 	}
 }
 
-/* That of one data set, of its name. */
+/* Read the position of one data set, which must have this one's name. */
 static int
 read_position(struct samplers *s, size_t i, struct unpack *in, struct fail *f)
 {
@@ -452,7 +456,8 @@ samplers_read_position(struct samplers *s, const void *data, size_t size,
 	const uint64_t count = unpack_array(&u);
 	int got = 0;
 
-	/* Of old that of one data set had no name, but began with a number. */
+	/* Old releases had one data set: its position has no name and begins
+	   with a number. */
 	unpack_array(&old);
 	unpack_uint(&old);
 	if (!old.bad && s->count == 1)

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The workers of one site; the first one of them stands for it. */
+/* The workers of one site, which is named by the index of its first worker. */
 struct site {
-	size_t left;		/* that have no number yet, */
-	size_t next;		/* none of them before this one */
+	size_t left;		/* workers that have no number yet */
+	size_t next;		/* no worker below this index is one of them */
 };
 
 struct numbering {
@@ -29,7 +29,7 @@ find_site(const char *const *site, size_t worker)
 	return *site[worker] ? first : worker;
 }
 
-/* The next workers of a site have the leaves of the next node. */
+/* Give the leaves of the next node to the next workers of a site. */
 static void
 give_node(struct numbering *n, size_t first, size_t leaves, size_t *number)
 {
@@ -53,7 +53,8 @@ largest_node(size_t workers)
 	return leaves;
 }
 
-/* Large nodes come first: so each begins at a multiple of its leaves. */
+/* Nodes are given from the largest to the smallest: so each begins at a
+   multiple of the number of its leaves. */
 void
 site_numbers(const char *const *site, size_t workers, size_t *number)
 {

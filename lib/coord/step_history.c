@@ -27,7 +27,7 @@ step_history_add(struct step_history *h, const struct asked_of *a)
 	    places_follow(&last->places, a->first - last->first, &a->places) &&
 	    !(last->learning_rate < a->learning_rate) &&
 	    !(last->learning_rate > a->learning_rate))
-		return;		/* it goes on as before */
+		return;		/* the terms before are those of these steps */
 	h->asked = mem_grow(h->asked, h->count, &h->room, sizeof(*h->asked));
 	h->asked[h->count] = *a;
 	call_hold(h->asked[h->count++].call);
@@ -88,7 +88,7 @@ step_history_write(const struct step_history *h, struct pack *out)
 	}
 }
 
-/* NULL: it is empty. */
+/* Read a string, to be freed; NULL: it is empty. */
 static char *
 read_text(struct unpack *in)
 {

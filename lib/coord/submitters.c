@@ -1,5 +1,5 @@
 /*
- * Who asks for what.  A submitter's life:
+ * The states of a submitter:
  *
  *	FREE --submitters_call()--> THERE
  *	THERE --submitters_away()--> AWAY --submitters_call()--> THERE
@@ -16,18 +16,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_OUTPUT	((size_t)1 << 20)	/* bytes, not received yet */
-#define MAX_BYTES	((size_t)16 << 20)	/* of pending lines */
+#define MAX_OUTPUT	((size_t)1 << 20)	/* bytes of results that wait;
+						   with more, no turn */
+#define MAX_BYTES	((size_t)16 << 20)	/* of lines of pending requests
+						   of one submitter */
 
 /* A request that has not ended. */
 struct pending {
 	struct request request;
 	size_t bytes;		/* of its line */
-	uint64_t left;		/* steps, or epochs, yet to be given out; 1 of
-				   what has neither */
-	uint64_t out;		/* given out, and not ended */
-	uint64_t undone;	/* steps that were given out, and not done */
-	bool queued;		/* what was given out has no number yet */
+	uint64_t left;		/* steps or epochs yet to be given out; of
+				   another request 1, itself */
+	uint64_t out;		/* of these: given out, and not ended */
+	uint64_t undone;	/* steps given out that ended without being
+				   done */
+	bool queued;		/* see submitters_queued() */
 	struct pending *next;
 };
 
@@ -35,33 +38,37 @@ struct submitter {
 	enum { FREE, THERE, AWAY, LEAVING } state;
 	char name[SUBMITTER_NAME];
 	uint64_t peer, wishes;
-	uint64_t away_ms;
-	bool closed;		/* no more requests */
-	bool failing;		/* what it has pending is to be given up */
+	uint64_t away_ms;	/* since when it is AWAY */
+	bool closed;		/* no more requests are taken */
+	bool failing;		/* its pending requests are to be given up */
 	uint64_t accepted, hash;
 	struct pending *front, **back;
 	size_t count, bytes;
-	uint64_t turn;		/* when it last had one */
-	struct fail failure;
-	char *owed;
-	struct text out;	/* lines that it has not said to have */
-	uint64_t first;		/* the number of the first of them */
-	size_t sent;		/* bytes of them */
-	uint64_t sent_lines;
-	bool news;		/* of what is pending */
-	size_t kept;		/* bytes of them that are in the journal; of
-				   our own: in front of them */
-	bool changed;		/* the journal has something else */
+	uint64_t turn;		/* the number of its last turn */
+	struct fail failure;	/* its status */
+	char *owed;		/* the error that its next join repeats */
+	struct text out;	/* lines whose receipt it has not confirmed; of
+				   SUBMITTER_OWN: not in the journal yet */
+	uint64_t first;		/* the number of the first of these lines */
+	size_t sent;		/* bytes of out that were sent, */
+	uint64_t sent_lines;	/* and the number of the last line sent */
+	bool news;		/* its requests changed since it was sent
+				   RESULTS */
+	size_t kept;		/* bytes of out that are in the journal; of
+				   SUBMITTER_OWN: all bytes of lines that are,
+				   which come before out */
+	bool changed;		/* the journal lacks a change of the rest */
 };
 
 struct submitters {
 	bool open;
-	struct submitter *of;
+	struct submitter *of;	/* by number */
 	size_t count, room;
-	uint64_t turns;
+	uint64_t turns;		/* so far */
 	size_t holder;		/* of the data, or SUBMITTER_NONE */
-	bool keeps;		/* nothing is sent before it is kept */
-	struct text ready;	/* our own, kept, to be printed */
+	bool keeps;		/* nothing is sent before the journal has it */
+	struct text ready;	/* SUBMITTER_OWN's lines that the journal has,
+				   to be printed */
 };
 
 /* ---- who is there ---- */
@@ -75,7 +82,7 @@ add(struct submitters *s)
 	while (i < s->count && s->of[i].state != FREE)
 		i++;
 	if (i == s->count) {
-		/* Those that are there stay where they are: see back. */
+		/* The array never moves: back points into its elements. */
 		if (s->count == SUBMITTERS_MOST)
 			return SUBMITTER_NONE;
 		s->count++;
@@ -375,8 +382,8 @@ is_barrier(const struct pending *p)
 	return p->request.op != REQUEST_TRAIN && !p->request.background;
 }
 
-/* Does it wait for all that is in front of it?  An epoch and a checkpoint do
-   not for what is in the background. */
+/* May this barrier begin?  It waits for all requests in front of it; but an
+   epoch and a checkpoint do not wait for those in the background. */
 static bool
 may_begin(const struct submitter *one, const struct pending *p)
 {
@@ -389,8 +396,9 @@ may_begin(const struct submitter *one, const struct pending *p)
 	return front == p;
 }
 
-/* Steps run beside each other, and what is in the background beside them; all
-   else waits for what is in front of it. */
+/* The first request that can be given out now, or NULL.  Steps, and requests in
+   the background, run beside each other; a barrier waits for all that is in
+   front of it. */
 static struct pending *
 ready(const struct submitter *one)
 {
@@ -415,7 +423,8 @@ has_data(const struct submitter *one)
 	return p != NULL;
 }
 
-/* Of equal priority whoever has waited longest. */
+/* The higher priority goes first; of equal ones the submitter whose last turn
+   was longest ago. */
 static bool
 goes_first(const struct submitter *a, const struct pending *p,
 	   const struct submitter *b, const struct pending *q)
@@ -489,14 +498,16 @@ submitters_ended(struct submitters *s, size_t i, uint64_t number,
 		return;
 	(*p)->out -= steps > 0 ? steps : 1;
 	(*p)->undone += one->state == LEAVING ? 0 : undone;
-	/* What was not done is told when the rest is given up. */
+	/* A request with steps that were not done stays until
+	   submitters_cancel() has reported them. */
 	if ((*p)->out == 0 && (*p)->left == 0 && (*p)->undone == 0)
 		drop(one, p);
 	if (one->state == LEAVING && one->count == 0)
 		submitters_forget(s, i);
 }
 
-/* Is it gone?  Not if a part of it is under way. */
+/* Give up what is left of a request; true: the request is gone, false: a part
+   of it is still under way. */
 static bool
 give_up(struct submitter *one, struct pending **at,
 	void (*tell)(void *, const struct request *, uint64_t), void *to)
@@ -518,7 +529,8 @@ submitters_cancel_end(const struct submitters *s, size_t i)
 	bool behind = false;
 
 	for (const struct pending *p = s->of[i].front; p; p = p->next) {
-		/* One that failed itself, an epoch, is given up with them. */
+		/* An epoch, a barrier, of which a step failed is given up with
+		   the requests before it. */
 		if (behind || (is_barrier(p) && !p->undone))
 			return p->request.number;
 		behind = is_barrier(p);
@@ -537,8 +549,7 @@ submitters_cancel(struct submitters *s, size_t i, uint64_t end,
 	while (*p && (*p)->request.number < end) {
 		struct pending *was = *p;
 
-		/* That a step has failed is nothing to what is in the
-		   background. */
+		/* A failed step does not end requests in the background. */
 		if (!(was->left > 0 || was->undone > 0) ||
 		    (was->request.background && end < UINT64_MAX) ||
 		    !give_up(one, p, tell, to))
@@ -648,7 +659,7 @@ submitters_bytes(const struct submitters *s, size_t i)
 	return s->of[i].out.size + (i == SUBMITTER_OWN ? s->ready.size : 0);
 }
 
-/* Where what may be sent ends. */
+/* How many bytes of the lines may be sent. */
 static size_t
 sendable(const struct submitters *s, size_t i)
 {
@@ -703,7 +714,7 @@ forget_bytes(struct submitter *one, size_t size)
 	one->changed = true;
 }
 
-/* It has those up to this one, which are there. */
+/* Forget the lines up to this number, which all are in out. */
 static void
 forget_lines(struct submitter *one, uint64_t lines)
 {
@@ -730,7 +741,8 @@ submitters_received(struct submitters *s, size_t i, uint64_t lines,
 		return fail(f, FAIL_DATA, "of its results %llu are gone: it "
 			    "had said to have them",
 			    (unsigned long long)(one->first - 1 - lines));
-	if (lines > all)	/* it has called again, and had them before */
+	if (lines > all)	/* it has connected again, and received them on
+				   the connection before */
 		all = one->first - 1 + lines_of(one->out.data,
 						sendable(s, i));
 	if (lines > all)
@@ -865,7 +877,9 @@ submitters_write(const struct submitters *s, size_t i, bool whole,
 	write_lines(s, i, whole, out);
 }
 
-/* Its lines begin with that number; our own, behind so many bytes. */
+/* Read lines of a submitter: first is the number of the first line; of
+   SUBMITTER_OWN, the bytes of all lines before.  -1: they do not continue the
+   lines that were read before. */
 static int
 read_lines(struct submitter *one, bool own, uint64_t first,
 	   const char *lines, size_t size)
