@@ -1,5 +1,6 @@
 /*
- * The coordinator's workers and evaluators: who is there, by which name.
+ * The coordinator's workers, evaluators and relays: which are there, and their
+ * names.
  */
 #include "coord/coord_members.h"
 
@@ -12,9 +13,9 @@
 
 struct members {
 	struct peers peers;
-	struct member **seat;	/* by their indices; NULL: nobody's */
+	struct member **seat;	/* by member.at; NULL: free */
 	size_t seats;
-	uint64_t named;		/* workers that were given an index */
+	uint64_t named;		/* the next index for a worker that says none */
 };
 
 void
@@ -81,7 +82,7 @@ members_find(const struct coord *c, uint64_t life)
 	return NULL;
 }
 
-/* Another one that is here by the same name. */
+/* Another member that is there with the same role and index, or NULL. */
 static struct member *
 namesake(const struct coord *c, const struct member *w)
 {
@@ -93,7 +94,7 @@ namesake(const struct coord *c, const struct member *w)
 	return m;
 }
 
-/* The first index that nobody has. */
+/* Give a member the first free seat. */
 static void
 take_seat(struct members *all, struct member *m)
 {
@@ -125,7 +126,7 @@ members_add(struct coord *c, const struct message *hello)
 	} else {
 		m->index = c->members->named;
 	}
-	/* A relay's is its site's: see relays_greet(). */
+	/* A relay is named by its site: see relays_greet(). */
 	snprintf(m->name, sizeof(m->name), "%s:%llu",
 		 m->role == ROLE_WORKER ? "worker" : "evaluator",
 		 (unsigned long long)m->index);

@@ -1,6 +1,6 @@
 /*
- * What workers and evaluators say to the coordinator, and what it does when
- * one of them is gone: whatever it had goes back to whom it is of.
+ * Messages of workers, evaluators and relays to the coordinator, and what it
+ * does when one of them is gone: each part takes back what that member had.
  */
 #include "coord/coord_receive.h"
 
@@ -23,7 +23,8 @@
 #include <string.h>
 
 #define MAX_MEMBERS	65536
-#define MAX_GONE	1024		/* who may come back by their names */
+#define MAX_GONE	1024		/* gone workers that are remembered, as
+					   they may come back */
 
 /* ---- who is there ---- */
 
@@ -69,7 +70,8 @@ receive_send_plan(struct coord *c)
 			send_plan(c, m);
 }
 
-/* Of a worker that has had something to do steps may speak yet. */
+/* Can a member be forgotten?  Steps may still point at a worker that was ever
+   ready; such a worker is kept until there are too many. */
 static bool
 forgettable(const struct coord *c, const struct member *m, size_t gone)
 {
@@ -79,7 +81,7 @@ forgettable(const struct coord *c, const struct member *m, size_t gone)
 		(gone > MAX_GONE && !queue_references(c->queue, m));
 }
 
-/* Who is gone is forgotten, the first ones first.  How many are left. */
+/* Forget members that are gone, the oldest first; returns how many are left. */
 static size_t
 forget_gone(struct coord *c)
 {
@@ -121,7 +123,7 @@ lost(struct coord *c, struct member *w)
 	cut_let_go(c, w);
 }
 
-/* Whoever keeps something of each member makes room. */
+/* Add a member: each part that keeps something of members makes room for it. */
 static struct member *
 join(struct coord *c, const struct message *hello)
 {
@@ -136,7 +138,8 @@ join(struct coord *c, const struct message *hello)
 	return m;
 }
 
-/* One that has died may not be known to be dead yet. */
+/* Refuse a relay whose site has one.  The old relay may have died unnoticed: it
+   is probed, and if it cannot be sent to, the new one takes its place. */
 static int
 make_way(struct coord *c, const struct message *m, struct fail *f)
 {
@@ -182,7 +185,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	if (relays_check_hello(m, f) < 0 || make_way(c, m, f) < 0)
 		return -1;
 	w = members_find(c, m->hello.life);
-	if (before && before != w)	/* there is one at a time */
+	if (before && before != w)	/* one peer is one member */
 		lost(c, before);
 	if (!w && forget_gone(c) >= MAX_MEMBERS)
 		return fail(f, FAIL_AGAIN, "too many peers");
@@ -190,7 +193,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 		w = join(c, m);
 	else if (w->peer != peer && !w->gone)	/* it has reconnected */
 		members_hang_up(c, w);
-	/* It gives up what it had: see worker_up(). */
+	/* A worker that connects gives up its leases: see worker_up(). */
 	steps_take_back(c, w);
 	evaluate_take_back(c, w);
 	data_take_back(c, w);
@@ -206,7 +209,8 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	return 0;
 }
 
-/* It left without a word, as nobody does who was asked to stop. */
+/* A member left without BYE, which it sends when it is stopped: it died, and
+   what it was at may be the cause. */
 static void
 died(struct coord *c, struct member *w)
 {
@@ -236,8 +240,9 @@ receive_unreachable(struct coord *c)
 }
 
 /*
- * Others get what it has.  What comes of its steps still counts if it comes
- * first; it is given no more until it has come to the end of them.
+ * Give to others what a worker has, and send it CANCEL.  Its results still
+ * count if they come first.  It is leased nothing until its OK says that it is
+ * at nothing any more.
  */
 static void
 relieve(struct coord *c, struct member *w)
@@ -262,7 +267,8 @@ receive_silence(struct coord *c, uint64_t now)
 	while ((m = watch_silent(c, now)))
 		if (m->role == ROLE_WORKER)
 			relieve(c, m);
-		else	/* it may have a cut, which servers have to keep */
+		else	/* an evaluator may have a cut, which servers keep for
+			   it until it is gone */
 			lost(c, m);
 }
 
@@ -275,7 +281,7 @@ receive_late(struct coord *c, uint64_t now)
 		relieve(c, w);
 }
 
-/* Nobody has anything: so whatever is noted of that is void. */
+/* When no worker has a lease, whatever still says so is wrong: clear it. */
 void
 receive_anew(struct coord *c)
 {
@@ -285,7 +291,8 @@ receive_anew(struct coord *c)
 	c->scheduler->reset(c);
 }
 
-/* An evaluator waits for its cut while a checkpoint is written: it is told. */
+/* The probe for a member: PING; or for an evaluator that waits for its cut
+   while a checkpoint is written, CUT, which says so.  */
 static struct message
 probe_of(const struct coord *c, const struct member *m)
 {
@@ -300,7 +307,8 @@ probe_of(const struct coord *c, const struct member *m)
 	return probe;
 }
 
-/* ROUTER tells who is gone when it is told to send to them. */
+/* ZeroMQ's ROUTER reports that a peer is gone only when it is to send to it: so
+   each member is sent something. */
 void
 receive_probe(struct coord *c, uint64_t now)
 {
@@ -318,7 +326,8 @@ receive_probe(struct coord *c, uint64_t now)
 
 /* ---- messages ---- */
 
-/* A worker cannot reach a server.  Are we waiting for it, too? */
+/* A worker cannot reach a server.  OK lets it wait, if the coordinator waits
+   for that server, too; else the worker is refused.  */
 static void
 take_lost(struct coord *c, struct member *w, const struct message *m)
 {
@@ -404,7 +413,8 @@ take(struct coord *c, struct member *w, const struct message *m,
 	return 0;
 }
 
-/* It is still here: so the other one is not what has become of it. */
+/* A member whose name another one took sends a message: so the other is not the
+   same worker, started again, but two have one name. */
 static void
 warn_doubled(struct coord *c, struct member *w, const struct message *m)
 {

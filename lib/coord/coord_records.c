@@ -17,7 +17,7 @@
 
 #define MAX_FOLD	((size_t)16 << 20)
 
-/* Another model or plan has another number; endpoints may change. */
+/* A hash of the plan without the endpoints, which may change between starts. */
 static uint64_t
 plan_hash(const struct coord *c)
 {
@@ -75,7 +75,7 @@ records_begin(struct coord *c)
 	add_run(c, cut_base(c)->name, cut_base(c)->step);
 }
 
-/* whole: of each submitter all, not what is new. */
+/* Write ENDS.  whole: with all that submitters have, not only what is new. */
 static void
 add_ends(struct coord *c, const struct pack *notes, bool safe, bool whole,
 	 uint64_t now)
@@ -92,7 +92,8 @@ add_ends(struct coord *c, const struct pack *notes, bool safe, bool whole,
 	pack_release(&out);
 }
 
-/* Behind this record the file begins with the fold. */
+/* Write FOLDED, if the steps of the last fold have ended: from this record on
+   the file may begin with that fold. */
 static void
 settle_fold(struct coord *c)
 {
@@ -134,8 +135,10 @@ records_commit(struct coord *c, uint64_t now)
 }
 
 /*
- * What is not in the records of a fold must not be so.  That steps below the
- * cut end later is written behind it, and says nothing then.
+ * Can records describe the state of the run?  They have no form for a run that
+ * drains, for steps that are being given up or are quarantined, and for a
+ * barrier whose note is not written.  Steps below the cut that end later are
+ * noted behind the fold; those notes then do nothing.
  */
 static bool
 can_fold(const struct coord *c)
@@ -145,7 +148,8 @@ can_fold(const struct coord *c)
 		!journal_waits(c);
 }
 
-/* As of that step, from that checkpoint on. */
+/* Write the FOLD of the run at this step, whose newest checkpoint is name, of
+   step base.  can: false writes an empty one. */
 static void
 write_fold(struct coord *c, const char *name, uint64_t base, uint64_t step,
 	   bool stops, bool can)
@@ -171,7 +175,8 @@ write_fold(struct coord *c, const char *name, uint64_t base, uint64_t step,
 		cancel_write_error(c);
 	}
 	journal_fold(c, NULL, step);
-	/* One comes with each checkpoint, but of a history seldom. */
+	/* A FOLD of a checkpoint is written often, so that a large one costs
+	   too much; one with a HISTORY is rare. */
 	if (base == step && fold.size > MAX_FOLD)
 		pack_reset(&fold);
 	journal_add(c, JOURNAL_FOLD, &fold, false);

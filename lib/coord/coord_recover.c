@@ -1,8 +1,12 @@
 /*
- * The coordinator's one recovery procedure, whatever it was that was lost:
- * nobody has a lease; all servers are there; a new term; the plan to all of
- * them; the newest checkpoint to those without their variables; the plan to
- * the workers; and what these servers lack is run again for them alone.
+ * The coordinator's one recovery procedure, whatever was lost:
+ *
+ *	1. all leases are taken back;
+ *	2. the coordinator waits until all servers are there;
+ *	3. a new term begins, and all servers are sent the plan;
+ *	4. servers without their variables load the newest checkpoint;
+ *	5. workers are sent the plan;
+ *	6. the steps that a server lacks are run again for that server alone.
  */
 #include "coord/coord_recover.h"
 
@@ -25,12 +29,13 @@
 #include <string.h>
 
 struct recovery {
-	bool new_term;		/* wanted */
-	bool term_unwritten;	/* this one, of a coordinator just started */
-	struct cut_base back;	/* what those without variables load */
+	bool new_term;		/* the next plan begins a new term */
+	bool term_unwritten;	/* the journal lacks this term, which a resumed
+				   coordinator began */
+	struct cut_base back;	/* the checkpoint that servers load */
 	bool *lost;		/* of each server: it has no variables */
-	bool all_back;		/* in rounds: all load what one has lost */
-	bool *gone_told;
+	bool all_back;		/* in sync: all servers load it */
+	bool *gone_told;	/* of each server: it was reported to be gone */
 };
 
 void
@@ -59,7 +64,7 @@ recover_resume(struct coord *c)
 	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
 }
 
-/* Nobody has anything any more; the next PLAN will tell them. */
+/* Take back everything from all members: the next PLAN makes them drop it. */
 static void
 withdraw(struct coord *c)
 {
@@ -103,7 +108,7 @@ recover_ask_plan(struct coord *c)
 	cut_begin_term(c);
 	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
 	standby_begin_term(c);
-	/* Some endpoints are known only now that all are there. */
+	/* Servers that register have endpoints only now that all are there. */
 	for (size_t i = 0; i < c->plan.servers; i++) {
 		free(c->plan.endpoint[i]);
 		c->plan.endpoint[i] = mem_text(fleet_endpoint(c->fleet, i));
@@ -123,9 +128,11 @@ recover_ask_plan(struct coord *c)
 	m.frame[1] = (struct frame){ c->plan_frame.data, c->plan_frame.size,
 				     NULL };
 	r->back = *cut_base(c);
-	if (c->begun || c->resumed)	/* who is promised what */
+	/* The plan binds servers to standbys: a coordinator that is started
+	   again must know to which. */
+	if (c->begun || c->resumed)
 		recover_write_servers(c, true);
-	if (journal_failed(c))		/* that cannot be kept */
+	if (journal_failed(c))
 		return;
 	fleet_ask(c->fleet, &m);
 	c->phase = PHASE_PLAN;
@@ -134,9 +141,9 @@ recover_ask_plan(struct coord *c)
 /* ---- what a server has, and what it lacks ---- */
 
 /*
- * Can it go on with what it says that it has?  Not with initial values in the
- * place of a checkpoint; nor if it lacks steps of which nothing is known any
- * more, as they are in the checkpoint.
+ * Can a server keep the state that it reported?  Not if it has initial values
+ * though there is a checkpoint; nor if it lacks steps that the checkpoint has,
+ * whose terms are forgotten, so that they cannot be run again.
  */
 static bool
 can_go_on(const struct coord *c, size_t server)
@@ -156,8 +163,8 @@ can_go_on(const struct coord *c, size_t server)
 }
 
 /*
- * A server is believed nothing but what it says now: one that was to have all
- * may be back from a log that was cut short, or from an older one.
+ * Only what a server reports now counts, not what the coordinator knew of it:
+ * it may be back from a log that was cut short, or from an older one.
  */
 static void
 compare(struct coord *c)
@@ -168,7 +175,7 @@ compare(struct coord *c)
 	standby_compare(c);
 }
 
-/* Which ones have no variables; how many. */
+/* Note which servers have no variables; returns how many. */
 static size_t
 note_lost(struct coord *c)
 {
@@ -183,9 +190,10 @@ note_lost(struct coord *c)
 }
 
 /*
- * In a synchronous run what one has lost all do again, from the same state.
- * Nor can a coordinator that was started again know which servers had
- * committed the last round.
+ * Must all servers go back to the checkpoint?  Only in a synchronous run: if
+ * some servers have lost their variables, as rounds are run again on all of
+ * them from one state; or if the coordinator was started again, as it does not
+ * know which servers had committed the last round.
  */
 static bool
 all_go_back(const struct coord *c, size_t lost)
@@ -195,8 +203,8 @@ all_go_back(const struct coord *c, size_t lost)
 		 (lost == 0 && c->resumed && !c->begun));
 }
 
-/* Is there one to be told to?  Initial values came with the plan, unless it
-   was there before. */
+/* Must a server be sent LOAD?  Without a checkpoint the plan has given it
+   initial values, unless it had the plan, and applied steps, before.  */
 static bool
 must_load(const struct coord *c)
 {
@@ -283,11 +291,11 @@ recover_end(struct coord *c, uint64_t now)
 	recover_write_servers(c, true);	/* before a worker hears of them */
 	fleet_returned(c->fleet);
 	watermarks_notified(c);
-	if (!journal_failed(c))		/* or that cannot be kept */
+	if (!journal_failed(c))		/* else the run ends */
 		c->phase = PHASE_RUN;
 }
 
-/* Who is gone is named at once, however long they are waited for. */
+/* A server that is gone is reported at once, however long it is waited for. */
 void
 recover_watch(struct coord *c, uint64_t now)
 {
@@ -300,7 +308,8 @@ recover_watch(struct coord *c, uint64_t now)
 		if (gone == 0)
 			continue;
 		if (fleet_present_at(c->fleet, i)) {
-			/* It kept its variables, or recover_end() tells. */
+			/* It kept its variables; of any other one
+			   recover_end() reports. */
 			if (c->phase == PHASE_RUN) {
 				notify_back(c, i, 0, now);
 				fleet_returned(c->fleet);
@@ -349,7 +358,8 @@ recover_write_servers(struct coord *c, bool safe)
 	pack_release(&out);
 }
 
-/* Where it was, unless whoever starts us again says that it has moved. */
+/* Read where a server was; unless the option -s names another endpoint than it
+   did when the record was written, as then the server has moved. */
 static int
 read_place(struct coord *c, struct unpack *u, size_t i, struct fail *f)
 {
@@ -364,7 +374,8 @@ read_place(struct coord *c, struct unpack *u, size_t i, struct fail *f)
 	if (*other)
 		fleet_seek(c->fleet, i, other);
 	else if (*option && strcmp(was, option) != 0)
-		/* who was killed there is started there */
+		/* A standby took over elsewhere: the server that died at the
+		   option's endpoint is perhaps started there again. */
 		fleet_seek(c->fleet, i, option);
 	return strcmp(was, fleet_endpoint(c->fleet, i)) == 0 ? 0 :
 		fleet_place(c->fleet, i, was, f);

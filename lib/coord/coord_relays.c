@@ -13,17 +13,18 @@
 
 /* What is known of a member's site. */
 struct site_of {
-	char site[WIRE_NAME];		/* ""; it is of none */
-	char endpoint[MOST_ENDPOINT];	/* a relay's */
-	uint64_t told;			/* a worker: of this relay's life; 0:
-					   that there is none */
-	bool due;			/* it may have missed that */
+	char site[WIRE_NAME];		/* "": it has none */
+	char endpoint[MOST_ENDPOINT];	/* of a relay */
+	uint64_t told;			/* of a worker: the life of the relay in
+					   the last RELAY sent to it; 0: none */
+	bool due;			/* that message may be lost: send it
+					   again */
 };
 
 struct relays {
-	struct site_of *of;		/* each member */
+	struct site_of *of;		/* of each member, by its seat */
 	size_t room;
-	bool changed;			/* since workers were told */
+	bool changed;			/* workers may have to be sent RELAY */
 };
 
 void
@@ -96,7 +97,7 @@ relays_join(struct coord *c, const struct member *m)
 	r->of = members_room(r->of, &r->room, m, sizeof(*r->of));
 }
 
-/* One that calls again may have lost what it was told. */
+/* A member that connects again may have lost the last RELAY. */
 void
 relays_greet(struct coord *c, struct member *m, const struct message *hello)
 {
@@ -121,8 +122,8 @@ relays_changed(struct coord *c)
 	c->relays->changed = true;
 }
 
-/* One that has been ready once is told of as long as it is there: it says
-   itself whom it can serve. */
+/* The relay of a worker's site, or NULL.  A relay that was ready once counts as
+   long as it is there: it refuses workers itself while it cannot serve them. */
 static const struct member *
 relay_of(const struct coord *c, const struct member *w)
 {

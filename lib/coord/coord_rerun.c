@@ -16,10 +16,12 @@
 #define MAX_RERUN_ERRORS	5
 
 struct rerun {
-	struct step_history history;	/* what steps were, since the
+	struct step_history history;	/* the terms of the steps since the
 					   checkpoint */
-	struct rerun_set *set;	/* of each server; in rounds the first one's */
-	uint64_t steps, errors;	/* to be run again; that failed then */
+	struct rerun_set *set;	/* of each server; in sync only set[0], which
+				   is for all servers */
+	uint64_t steps, errors;	/* counts: steps to be run again; failures of
+				   such steps */
 };
 
 void
@@ -72,7 +74,7 @@ rerun_forget(struct coord *c, uint64_t step)
 
 /* ---- what a server lacks ---- */
 
-/* What a server has to do again; all of them together in rounds. */
+/* The steps that a server lacks; in sync, those that all servers do again. */
 static struct rerun_set *
 rerun_set_of(const struct coord *c, size_t server)
 {
@@ -96,8 +98,8 @@ add_ended(const struct coord *c, uint64_t from, struct ranges *to)
 			      voided->range[i].end - voided->range[i].first);
 }
 
-/* The steps that have ended and that this server has not, by what it said; but
-   one that is to go back to the checkpoint has none behind that. */
+/* Find the steps that have ended and that a server lacks: by the standing that
+   it reported, or if it goes back to the checkpoint, all from back on. */
 static void
 find_lacking(const struct coord *c, size_t server, uint64_t back,
 	     struct ranges *to)
@@ -107,8 +109,8 @@ find_lacking(const struct coord *c, size_t server, uint64_t back,
 	const uint64_t from = holds ? s->low : back;
 	uint64_t first = from, end;
 
-	/* One that is pushed nothing has no steps to lack; rounds go back for
-	   all servers together. */
+	/* A server without variables, by the plan, is pushed nothing, and so
+	   lacks nothing.  In sync set[0] is for all servers. */
 	if (c->o.mode != MODE_SYNC && !plan_uses(&c->plan, server))
 		return;
 	add_ended(c, from, to);

@@ -1,6 +1,6 @@
 /*
- * What is given out, and what comes of it: the schedulers hand out leases;
- * results and errors of steps go to all whom they concern.
+ * Steps are given out, as the scheduler leases them; their results and errors
+ * are passed to the parts that count, report or cancel them.
  */
 #include "coord/coord_steps.h"
 
@@ -44,7 +44,8 @@ steps_limit(const struct coord *c)
 static struct lease_room
 room(const struct coord *c)
 {
-	/* Rounds that were begun are filled when the run is to end. */
+	/* When the run is to end, a round that was begun still gets workers for
+	   all its replicas. */
 	const bool over = cancel_under_way(c) ||
 		(ending_state(c) == ENDING_DRAIN && c->o.mode != MODE_SYNC);
 
@@ -59,14 +60,14 @@ steps_give_out(struct coord *c)
 {
 	struct lease_room r = room(c);
 
-	/* Each lease may be the last of what has to be done. */
+	/* A lease may be the last one that there is room for: ask anew. */
 	while (c->scheduler->give(c, &r))
 		r = room(c);
 }
 
 /* ---- one is done ---- */
 
-/* By this worker, or by several in a round. */
+/* A step is done: by this worker, or (NULL) as a round. */
 static void
 step_done(struct coord *c, const struct result *r, const char *worker,
 	  const float *scores, const unsigned char *positive, uint64_t now)
@@ -112,7 +113,8 @@ take_result(struct coord *c, struct member *w, uint64_t lease,
 	const struct step *step = queue_step(c->queue, r->step);
 	struct result own = *r;
 
-	/* If there was no other attempt, this one was sent again. */
+	/* Servers had parts of this step before.  If there was no other
+	   attempt, it was this one, sent twice: that mixes nothing. */
 	own.mixed = r->mixed && step && step->attempts > 1;
 	if (taken != TAKEN_NOT && !cancel_is_of(c, r->step)) {
 		if (taken == TAKEN_STEP)
@@ -124,7 +126,7 @@ take_result(struct coord *c, struct member *w, uint64_t lease,
 		c->scheduler->commit(c);
 }
 
-/* It has been told before. */
+/* A step was run again for a server: its result was reported the first time. */
 static void
 take_rerun(struct coord *c, struct member *w, uint64_t lease, size_t server,
 	   uint64_t step)
@@ -200,8 +202,8 @@ steps_take_back(struct coord *c, struct member *w)
 
 /* ---- one has failed ---- */
 
-/* Others get what it has, and it is told: or it would go on with that, and a
-   round could wait for what waits behind it. */
+/* Give a worker's leases to others and cancel them at the worker.  Otherwise it
+   would resume them, and a round could wait for a lease behind them. */
 static void
 call_back(struct coord *c, struct member *w)
 {
@@ -227,9 +229,10 @@ steps_failed(struct coord *c, struct member *w, const struct message *m)
 		call_back(c, w);
 		return;
 	}
-	if (cancel_under_way(c)) {	/* a part may have been applied */
+	if (cancel_under_way(c)) {
+		/* A server may have applied a part: the steps are done again,
+		   but not this one, which could fail for ever. */
 		queue_return(c->queue, w);
-		/* And it is not tried for ever. */
 		if (!c->scheduler->rounds(c))
 			queue_quarantine(c->queue, m->failed.step);
 		if (l)

@@ -19,10 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATE		100	/* times as long as others */
-#define LATE_MS		1000	/* and no sooner than that */
-#define KNOWN		5	/* steps, before it is known what is long */
-#define MEDIAN_MS	1000	/* until it is worked out anew */
+#define LATE		100	/* a step is late after so many medians, */
+#define LATE_MS		1000	/* and no sooner than this */
+#define KNOWN		5	/* steps that a median needs */
+#define MEDIAN_MS	1000	/* until the median is computed anew */
 #define EXHAUSTED_MS	1000	/* for late workers to come, or a quarter of a
 				   lease */
 
@@ -30,25 +30,29 @@
 
 /* What is watched of a member. */
 struct watched {
-	uint64_t asked;		/* when, of what is still to be answered */
-	bool awaited;
-	uint64_t late_told;	/* the lease that was said to be late */
+	uint64_t asked;		/* when the oldest message that is not answered
+				   was sent */
+	bool awaited;		/* there is one */
+	uint64_t late_told;	/* the lease that was reported to be late */
 };
 
-/* What is watched, so that nothing stands still without a word. */
+/* What is watched, so that the run does not stand still silently. */
 struct watch {
-	struct watched *of;	/* each member */
+	struct watched *of;	/* of each member, by its seat */
 	size_t room;
-	uint64_t took[WATCHED], count;	/* microseconds, of the newest steps */
-	uint64_t median, median_ms;	/* of them; when it was found */
-	uint64_t whole_ms;		/* servers were not all there until */
+	uint64_t took[WATCHED], count;	/* microseconds of the newest steps, a
+					   ring; all steps so far */
+	uint64_t median, median_ms;	/* of these; when it was computed */
+	uint64_t whole_ms;		/* until when a server was missing */
 	uint64_t idle_ms;		/* since when nothing is leased, though
-					   something could be; 0: it is not */
-	bool idle_told, any;	/* any: who is free may get any step */
-	uint64_t asked_told;		/* the ask that was said to be late */
-	uint64_t helped_ms;	/* when somebody could do what there is */
+					   something could be; 0: that is not
+					   so */
+	bool idle_told, any;	/* any: a free worker may get any step */
+	uint64_t asked_told;		/* the ask that was reported to be
+					   late */
+	uint64_t helped_ms;	/* when a worker last could do the work */
 	bool forsaken;			/* no more workers will come, */
-	struct fail why_forsaken;	/* since they ended so */
+	struct fail why_forsaken;	/* as they ended with this error */
 };
 
 void
@@ -103,7 +107,7 @@ watch_silent(struct coord *c, uint64_t now)
 	const uint64_t lease = c->o.lease_ms;
 
 	for (struct member *m = c->member; m; m = m->next) {
-		/* For an evaluator nobody waits. */
+		/* Nothing waits for an evaluator, so it gets more time. */
 		const uint64_t most = m->role == ROLE_EVALUATOR ?
 			lease + c->o.patience_ms : lease;
 
@@ -167,8 +171,8 @@ find_median(struct watch *w, uint64_t now)
 	w->median_ms = now;
 }
 
-/* The lease that a worker is at, if anybody waits for it.  In rounds a worker
-   waits with the lease that is ahead. */
+/* The lease that a worker is at, or NULL.  A worker waits with a lease that was
+   given out ahead, in sync: it is not at that one. */
 static const struct leased *
 first_lease(const struct coord *c, const struct member *w)
 {
@@ -240,7 +244,8 @@ watch_late(struct coord *c, uint64_t now)
 
 /* ---- nothing is to stand still ---- */
 
-/* Of what servers were asked, what takes long, if it may not. */
+/* Warn, once, of an ask that servers have been at for longer than a lease;
+   true: there is one.  */
 static bool
 notify_late_ask(struct coord *c, uint64_t now)
 {
@@ -259,7 +264,7 @@ notify_late_ask(struct coord *c, uint64_t now)
 	return true;
 }
 
-/* Steps that wait for nothing but a worker. */
+/* Are there steps that wait for nothing but a worker? */
 static bool
 steps_wait(const struct coord *c)
 {
@@ -273,7 +278,8 @@ steps_wait(const struct coord *c)
 		!report_is_full(c);
 }
 
-/* Is anybody at something?  Both sides must say so. */
+/* Is a worker at a step?  Only if both the leases and the scheduler say so: if
+   they differ, that is the error that watch_idle() looks for. */
 static bool
 steps_run(const struct coord *c)
 {
@@ -341,7 +347,8 @@ watch_servers(struct coord *c, uint64_t now)
 
 /* ---- nobody to do it ---- */
 
-/* What is at the front that only workers can do? */
+/* The kind of request that waits for workers: REQUEST_TRAIN needs one with
+   data, REQUEST_EVAL any one; REQUEST_NONE: none waits.  */
 static enum request_op
 work_waiting(const struct coord *c)
 {
@@ -366,7 +373,8 @@ coord_forsaken(struct coord *c, const struct fail *why)
 	c->watch->forsaken = true;
 	c->watch->why_forsaken = *why;
 }
-/* Is there no program with data of its own, which it can begin anew? */
+/* Does every step line read inputs?  A step program with data of its own can
+   begin them anew by itself. */
 static bool
 reads_all(const struct coord *c)
 {
@@ -387,7 +395,8 @@ watch_workers(struct coord *c, uint64_t now)
 	const double seconds = (double)c->o.timeout_ms / 1000;
 	struct fail why;
 
-	/* Without all servers nobody can be ready: they are waited for. */
+	/* While a server is missing no worker can be ready: that time does not
+	   count. */
 	if (op == REQUEST_NONE || !fleet_welcome(c->fleet) ||
 	    (c->started && workers_can(c, op))) {
 		c->watch->helped_ms = now;
@@ -411,7 +420,7 @@ watch_workers(struct coord *c, uint64_t now)
 		report_error(c, NULL, "train", WIRE_NONE, NULL, why.text);
 		if (rerun_idle(c))
 			ending_wind_up(c, &why);
-		else	/* what a server lacks nobody can give it */
+		else	/* no worker can run the steps that a server lacks */
 			ending_fail(c, &why);
 	} else if (present == 0 && c->watch->forsaken) {
 		fail(&why, c->watch->why_forsaken.kind, "no worker is left, "
@@ -451,7 +460,7 @@ watch_any(const struct coord *c)
 	return c->watch->any;
 }
 
-/* Somebody is free, something waits and may be leased, nothing is leased. */
+/* A run that watch_idle() has reported must lease again within a lease. */
 const char *
 watch_check(const struct coord *c, uint64_t now)
 {

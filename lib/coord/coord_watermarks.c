@@ -1,6 +1,6 @@
 /*
- * The low watermarks of servers: all steps below one have ended there, or are
- * void, so the server can forget which ones they were.
+ * The low watermarks of servers: all steps below a server's low watermark have
+ * ended there, or were given up, so the server can forget which steps it has.
  */
 #include "coord/coord_watermarks.h"
 
@@ -9,12 +9,12 @@
 
 #include <stdlib.h>
 
-#define MARK_STEPS	1024		/* steps between two low watermarks */
-#define MARK_MS		200		/* or this long */
+#define MARK_STEPS	1024		/* MARK is sent after so many steps, */
+#define MARK_MS		200		/* or after this time */
 
 struct watermarks {
-	uint64_t told;		/* all servers have it */
-	uint64_t ms;		/* when one was sent */
+	uint64_t told;		/* the lowest that servers acknowledged */
+	uint64_t ms;		/* when the last MARK was sent */
 };
 
 void
@@ -49,8 +49,8 @@ watermarks_notify(struct coord *c, uint64_t now)
 	    (moved < MARK_STEPS && now - c->watermarks->ms < MARK_MS))
 		return;
 	c->watermarks->ms = now;
-	/* One that is further on than a resumed run knows keeps its low
-	   watermark. */
+	/* A low watermark never sinks: a server may have a higher one than a
+	   coordinator that was started again knows of. */
 	for (size_t i = 0; i < c->o.servers; i++)
 		if (rerun_watermark(c, i) > fleet_watermark(c->fleet, i))
 			fleet_set_watermark(c->fleet, i, rerun_watermark(c, i));
