@@ -1,6 +1,6 @@
 /*
- * The coordinator's journal, read: at its start it becomes what the one
- * before it was.  See coord_journal.c for what is in the records.
+ * Reading the journal: a coordinator that is started again restores the state
+ * of the one before it.  See coord_journal.c for what is in the records.
  */
 #include "base/mem.h"
 #include "coord/coord_cancel.h"
@@ -155,7 +155,7 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 		queue_cancel_of(c->queue, (size_t)count);
 		cancel_read_dropped(c);
 	}
-	/* What it had not given up is given up now. */
+	/* The run was ending: what was not given up by then is now. */
 	if (what == NOTE_ENDING)
 		ending_read_drain(c);
 	submit_replayed(c);
@@ -190,7 +190,7 @@ replay_ends(struct coord *c, struct unpack *u)
 	return submit_replay(c, u) < 0 ? -1 : data_read_epoch(c, u);
 }
 
-/* All of them have ended: the queue begins behind them. */
+/* All steps of HISTORY have ended: the queue begins behind them. */
 static int
 replay_history(struct coord *c, struct unpack *u)
 {
@@ -269,9 +269,10 @@ coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
 }
 
 /*
- * The newest checkpoint on disk may be newer than the one that was noted.  But
- * that its steps have ended, and their results, was safe in the journal before
- * there was a checkpoint: else this is not the journal that it was.
+ * Take the newest checkpoint on disk, which may be newer than the one that the
+ * journal names.  The end of its steps and their results were safe in the
+ * journal before the checkpoint was written; -1: the journal lacks them, so
+ * that it is an older copy, or was cut short.
  */
 static int
 take_newest(struct coord *c)
@@ -306,7 +307,8 @@ coord_start(struct coord *c, uint64_t *line, uint64_t *written,
 			    c->o.restore);
 	cut_resume(c, *cut_base(c)->name ? cut_base(c)->step : WIRE_NONE);
 	submit_resume(c);
-	/* It is noted when the servers have shown that this is the journal. */
+	/* The new term is written only when servers have shown that this
+	   journal is the newest: see recover_resume(). */
 	fleet_kept(c->fleet, journal_records(c));
 	recover_resume(c);
 	standby_resume(c);

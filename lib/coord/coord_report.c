@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Requests of one kind that were cancelled, and are yet to be told. */
+/* Cancelled requests of one kind that are yet to be reported, in one line. */
 struct cancelled {
 	enum request_op op;
 	bool has_steps;
@@ -24,14 +24,15 @@ struct cancelled {
 
 struct report {
 	struct totals all;		/* of the run */
-	struct totals **join;		/* of each submitter, since its last */
-	size_t owners;
+	struct totals **join;		/* of each submitter, since its last
+					   join; NULL: none yet */
+	size_t owners;			/* of join */
 	struct cancelled cancelled[CANCELLED_KINDS];
 	size_t cancelled_kinds, cancelled_owner;
-	uint64_t given_up;		/* requests */
+	uint64_t given_up;		/* requests that were cancelled */
 	struct text warnings;
-	bool is_again;			/* what is told: it stands in the */
-	struct text again;		/* journal */
+	bool is_again;			/* see report_again(): lines go to */
+	struct text again;		/* this text, which is dropped */
 };
 
 void
@@ -118,7 +119,7 @@ static bool
 too_many_scores(const struct totals *t, const struct coord *c, size_t more)
 {
 	for (size_t i = 0; i < c->metrics; i++)
-		/* No more are kept of one that needs all (auc). */
+		/* A metric that needs all scores (auc) keeps so many. */
 		if (more > RESULT_SCORES - t->state[i].count)
 			return true;
 	return false;
@@ -130,7 +131,8 @@ totals_add(struct totals *t, const struct coord *c, const struct result *r,
 {
 	struct result bare = *r;
 
-	/* Of some of the scores it would be another number: it is null. */
+	/* A metric of only some of the scores would be a wrong number: it is
+	   null instead. */
 	if (scores && too_many_scores(t, c, r->scores))
 		t->unscored = true;
 	for (size_t i = 0; t->unscored && i < c->metrics; i++)
@@ -187,7 +189,7 @@ report_all(const struct coord *c)
 const struct totals *
 report_since_join(const struct coord *c)
 {
-	/* With many submitters there is no such thing of all. */
+	/* With --queue each submitter has joins of its own: show all. */
 	return submitters_open(c->submitters) ? &c->report->all :
 		join_of(c, SUBMITTER_OWN);
 }
@@ -206,7 +208,8 @@ report_cancelled_requests(const struct coord *c)
 
 /* ---- lines ---- */
 
-/* What is done again, as the journal says, has been told. */
+/* The text for a submitter's line.  While a journal is read lines are dropped,
+   as they were reported before. */
 static struct text *
 output_of(const struct coord *c, const struct request *asked)
 {
@@ -317,8 +320,9 @@ find_cancelled(struct coord *c, enum request_op op, bool has_steps)
 }
 
 /*
- * Thousands may wait, as they are read ahead.  Those of a kind that have no
- * name to be told by have one line, up to the next one that has.
+ * Thousands of requests may wait, as input is read ahead.  So cancelled
+ * requests of one kind and without an id share a line, which comes before the
+ * line of the next one with an id.
  */
 static void
 add_cancelled(struct coord *c, const struct request *r, bool has_steps,
@@ -368,7 +372,8 @@ report_given_up(struct coord *c)
 	c->report->cancelled_kinds = 0;
 }
 
-/* So many of the counts of stale steps are told: the last ones are 0. */
+/* The number of counts of staleness without the zeros at the end; at least
+   1. */
 static size_t
 stale_told(const struct totals *t)
 {
@@ -379,7 +384,7 @@ stale_told(const struct totals *t)
 	return told;
 }
 
-/* The least staleness that so many percent of the steps did not exceed. */
+/* The least staleness that this percentage of the steps did not exceed. */
 static size_t
 stale_quantile(const struct totals *t, unsigned percent)
 {
@@ -419,7 +424,8 @@ report_staleness_notified(struct text *out, const struct totals *t)
 		 stale_quantile(t, 50), stale_told(t) - 1);
 }
 
-/* Bytes in one direction; and what a codec has made of them, if one has. */
+/* Bytes in one direction; and if a codec was used, what they would be as
+   floats, and the coded part of that.  */
 static void
 add_moved(struct text *out, const char *name, const struct moved *m)
 {
@@ -463,7 +469,7 @@ report_traffic_notified(struct text *out, const struct totals *t)
 			 report_error_of(all));
 }
 
-/* How far we are, and what was trained or scored. */
+/* The step, and the totals of what was trained or scored. */
 static void
 add_totals(struct coord *c, struct text *out, const struct totals *t,
 	   uint64_t now)
@@ -489,7 +495,8 @@ add_totals(struct coord *c, struct text *out, const struct totals *t,
 	result_json_number(out, (double)(now - t->began_ms) / 1000);
 }
 
-/* Totals are of this run, visited the records were by those before, too. */
+/* The totals are of this run; the counts of records include those that earlier
+   runs, whose checkpoint was restored, read in this epoch. */
 void
 report_epoch(struct coord *c, const struct request *asked, size_t by,
 	     uint64_t epoch, const struct totals *t, uint64_t now)
@@ -540,7 +547,7 @@ report_totals(struct coord *c, const struct request *asked, const char *op,
 bool
 report_is_full(const struct coord *c)
 {
-	/* Of many submitters each is held up by its own. */
+	/* With --queue a submitter's own lines only hold up its own turns. */
 	return !submitters_open(c->submitters) &&
 		output_of(c, NULL)->size >= COORD_OUTPUT;
 }

@@ -1,11 +1,16 @@
 /*
- * The coordinator's view of hot standbys.  A server tells of one that is in
- * sync (STANDBY); the coordinator greets it, says to the server that it counts
- * on this life from now on, and does so when the server has acknowledged that:
- * what the server was told before, as a PLAN that knows of no standby, is
- * behind it then.  When the server is lost it takes over, as a server at
- * another address.  When it is lost itself a new term lets the server go on
- * alone.
+ * The coordinator's view of hot standbys.
+ *
+ *	1. A server reports a standby that is in sync with it (STANDBY).
+ *	2. The coordinator dials the standby, and sends the server STANDBY: it
+ *	   will count on this life.
+ *	3. The server acknowledges that: from then on the standby is counted on.
+ *	   All that the server was sent before, such as a PLAN without a
+ *	   standby, has arrived by then.
+ *
+ * When the server is lost the standby takes over, as the server at another
+ * endpoint.  When a standby that is counted on is lost, a new term lets its
+ * server go on alone.
  */
 #include "coord/coord_standby.h"
 
@@ -17,9 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MENDING_MS	250	/* until a connection is there again, and */
-#define MENDING_TRIPS	8	/* so many trips, at most; but no more than
-				   a lease */
+#define MENDING_MS	250	/* a broken connection is there again after this
+				   time and */
+#define MENDING_TRIPS	8	/* so many trips; or after a lease, if that is
+				   shorter */
 
 /*
  * The hot standby of a server.
@@ -32,24 +38,25 @@
 struct standby_state {
 	uint64_t peer, life;	/* 0: there is none */
 	char endpoint[256];
-	bool up;		/* it has said that it is the one */
-	bool counted;		/* its server has acknowledged that we count
-				   on it: it can take over */
+	bool up;		/* it has answered WELCOME with this life */
+	bool counted;		/* its server has acknowledged that the
+				   coordinator counts on it: it can take over */
 	uint64_t of;		/* the life of that server */
-	uint64_t since;		/* up or down */
-	uint64_t trip;		/* until it answered HELLO; once it is up */
-	uint64_t asked;		/* when, of what is still to be answered */
-	bool awaited;
-	unsigned hung;		/* standbys of this server that were let go
-				   since the run last went on */
-	uint64_t lost_ms;	/* the server was lost then, and it took over;
-				   0: that has been told */
-	uint64_t steps;		/* that were done then */
+	uint64_t since;		/* the connection was made, or broke */
+	uint64_t trip;		/* ms until it answered HELLO; once it is up */
+	uint64_t asked;		/* when the oldest message that is not answered
+				   was sent */
+	bool awaited;		/* there is one */
+	unsigned hung;		/* standbys of this server that were dropped as
+				   they hung, since PHASE_RUN was last left */
+	uint64_t lost_ms;	/* when the server was lost for which a standby
+				   took over; 0: that has been reported */
+	uint64_t steps;		/* the number of steps done then */
 };
 
 struct standbys {
-	struct standby_state *of;	/* each server */
-	uint64_t asked_ms;	/* when all were, whether they answer */
+	struct standby_state *of;	/* of each server */
+	uint64_t asked_ms;	/* when all standbys were last pinged */
 };
 
 void
@@ -115,11 +122,12 @@ standby_down(struct coord *c, uint64_t peer, uint64_t now)
 	u->since = now;
 }
 
-/* Say to its server that it is counted on; or, with life 0, that none is. */
+/* Tell a server that the standby of this life is to be counted on; 0: none. */
 static void
 notify_server(struct coord *c, size_t server, uint64_t life)
 {
-	/* 0 is HELLO's: whoever refuses that, refuses us. */
+	/* Not request 0, which is HELLO's: a refusal of that would count as one
+	   of the coordinator. */
 	struct message m = { .kind = MESSAGE_STANDBY, .request = WIRE_NONE };
 
 	m.standby.run = plan_run(&c->plan);
@@ -129,8 +137,9 @@ notify_server(struct coord *c, size_t server, uint64_t life)
 }
 
 /*
- * Nobody counts on it any more.  A server that may know that we did is let go
- * by a new term; any other one needs no more than a word.
+ * Drop the standby of a server.  A server that may know that the standby was
+ * counted on (bound) is released only by a new term; for any other one a
+ * message is enough.
  */
 static enum standby_news
 drop(struct coord *c, size_t server, bool bound, const char *why)
@@ -150,7 +159,7 @@ drop(struct coord *c, size_t server, bool bound, const char *why)
 	return STANDBY_NONE;
 }
 
-/* Its server has acknowledged it. */
+/* The server has acknowledged its standby: count on it. */
 static enum standby_news
 count_on(struct coord *c, size_t server)
 {
@@ -172,7 +181,8 @@ standby_receive(struct coord *c, uint64_t peer, const struct message *m,
 	const size_t server = (size_t)(u - c->standbys->of);
 
 	u->awaited = false;
-	/* Of what overtook HELLO on a new connection that is no answer. */
+	/* While it is not up, only a refusal of HELLO (request 0) counts:
+	   another message may have overtaken HELLO on a new connection.  */
 	if (m->kind == MESSAGE_REFUSED && (m->request == 0 || u->up))
 		return drop(c, server, false, "refuses us");
 	if (m->kind != MESSAGE_WELCOME)
@@ -190,7 +200,8 @@ standby_receive(struct coord *c, uint64_t peer, const struct message *m,
 	return STANDBY_NONE;
 }
 
-/* A server speaks of one that we do not know: is it there for us, too? */
+/* A server reports a standby that the coordinator does not know: dial it, to
+   see whether the coordinator can reach it, too.  */
 static enum standby_news
 greet(struct coord *c, size_t server, const struct message *m, uint64_t now)
 {
@@ -218,11 +229,12 @@ standby_notified(struct coord *c, size_t server, const struct message *m,
 	if (m->standby.run != plan_run(&c->plan) ||
 	    m->standby.term != c->plan.term || c->phase == PHASE_GREET ||
 	    c->phase == PHASE_END)
-		return STANDBY_NONE;	/* it will be told what counts now */
+		return STANDBY_NONE;	/* of an old term: the new PLAN settles
+					   it */
 	if (m->standby.life == 0) {
 		if (u->counted || m->standby.counted)
 			return drop(c, server, true, "cannot be reached by it");
-		forget(c, u);		/* it will be told of again */
+		forget(c, u);		/* the server will report the next */
 	} else if (u->life != m->standby.life) {
 		if (u->counted)
 			return drop(c, server, true,
@@ -236,7 +248,8 @@ standby_notified(struct coord *c, size_t server, const struct message *m,
 	return STANDBY_NONE;
 }
 
-/* Those who took the plan say which standby they have, and are bound to. */
+/* In its answer to PLAN a server names the standby that it is bound to: drop a
+   standby that is another one. */
 void
 standby_compare(struct coord *c)
 {
@@ -383,8 +396,8 @@ standby_begin_term(struct coord *c)
 	}
 }
 
-/* One that began to follow when its server had lost its variables has no more
-   than that one, which is there. */
+/* A standby of the server's present life is not promoted: it began to follow
+   when that server had already lost its variables, and has no more than it. */
 bool
 standby_step_in(struct coord *c, uint64_t now)
 {
@@ -414,8 +427,9 @@ standby_notify(struct coord *c, uint64_t now)
 }
 
 /*
- * How long it may be away.  The server holds on to one that we have never
- * reached, and says when it is lost: so that one has time, however far it is.
+ * How long, in ms, a standby may be away.  One that is not counted on yet has
+ * more time, however far away it is: its server still has it, and reports when
+ * it is lost.
  */
 static uint64_t
 patience(const struct coord *c, const struct standby_state *u)
@@ -425,9 +439,10 @@ patience(const struct coord *c, const struct standby_state *u)
 }
 
 /*
- * How long it may say nothing: a lease.  But one that reads a checkpoint hears
- * nothing meanwhile, and if it takes longer, a new term has it begin anew: so
- * the next one may take twice as long, until the run goes on.
+ * How long, in ms, a standby may be silent: a lease.  But a standby that reads
+ * a checkpoint does not answer meanwhile, and if it is dropped, the next one
+ * reads it from the beginning again: so each next one may take twice as long,
+ * until the run goes on.
  */
 static uint64_t
 silence(const struct coord *c, const struct standby_state *u)
@@ -439,7 +454,8 @@ silence(const struct coord *c, const struct standby_state *u)
 	return ms;
 }
 
-/* Its connection is whole: does it answer? */
+/* Does a standby hang: it does not answer, though its connection is whole?
+   ask: ping it.  */
 static bool
 hangs(struct coord *c, struct standby_state *u, bool ask, uint64_t now)
 {

@@ -1,6 +1,6 @@
 /*
- * The coordinator's figures, for who watches it from outside.  Their names
- * and meanings are a contract: see ps-coord(1).
+ * The coordinator's figures, for programs and people that watch it.  Their
+ * names and meanings are a contract: see ps-coord(1).
  */
 #include "coord/coord_status.h"
 
@@ -23,19 +23,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct scores {			/* as on the terminal */
+struct scores {			/* the same as on the terminal */
 	bool known;
-	double loss, metric[RESULT_METRICS];	/* NAN: it is not known */
+	double loss, metric[RESULT_METRICS];	/* NAN: not known */
 };
 
 struct figures {
-	struct scores scores;		/* as of the last join */
-	uint64_t *server_bytes;		/* of each, by the plan; */
-	struct plan_load *step;		/* what a step moves of each */
+	struct scores scores;		/* at the last join */
+	uint64_t *server_bytes;		/* of each server, by the plan: bytes of
+					   variables and slots, */
+	struct plan_load *step;		/* and what a step pulls and pushes */
 	struct text state;
 };
 
-/* Of several. */
+/* Begin a gauge that has several samples. */
 static void
 begin(struct text *out, const char *name, const char *help)
 {
@@ -54,7 +55,7 @@ counter(struct text *out, const char *name, const char *help, uint64_t value)
 	prometheus_single(out, name, "counter", help, (double)value);
 }
 
-/* A sample of one of several, by its number. */
+/* Add a sample whose label is a number, as of a server. */
 static void
 add_one(struct text *out, const char *name, const char *label, uint64_t i,
 	double value)
@@ -126,7 +127,8 @@ add_steps(const struct coord *c, struct text *out)
 		rerun_steps(c));
 }
 
-/* What waits, if that is known: of requests without end it is not. */
+/* Steps and requests that wait; steps only if their number is known, which is
+   not so of requests without end. */
 static void
 add_queue(const struct coord *c, struct text *out)
 {
@@ -164,7 +166,8 @@ add_staleness(const struct coord *c, struct text *out)
 	prometheus_sample(out, "pskit_step_staleness_count", (double)count);
 }
 
-/* In both directions: as it travelled, as floats, and of these by a codec. */
+/* Bytes moved, for each direction: as sent, as floats, and the part of the
+   floats that a codec was for. */
 static void
 add_traffic(const struct coord *c, struct text *out)
 {
@@ -194,7 +197,8 @@ add_traffic(const struct coord *c, struct text *out)
 		      report_error_of(t));
 }
 
-/* The same as on the terminal; what needs all scores is for join alone. */
+/* Take the scores since the last join, if there are any.  A metric that needs
+   all scores is computed for join only. */
 static void
 take_scores(const struct coord *c, struct scores *scores)
 {
@@ -218,7 +222,7 @@ status_keep_scores(struct coord *c)
 	take_scores(c, &c->figures->scores);
 }
 
-/* Right behind a join they are those before it. */
+/* Until a step has ended after a join, the scores are those at the join. */
 static void
 add_scores(const struct coord *c, struct text *out)
 {
@@ -243,7 +247,7 @@ add_scores(const struct coord *c, struct text *out)
 	}
 }
 
-/* That without a name needs no label. */
+/* Add a sample of a data set; one without a name gets no label. */
 static void
 of_data(const struct coord *c, struct text *out, const char *metric, size_t i,
 	uint64_t value)
@@ -280,7 +284,7 @@ add_epoch(const struct coord *c, struct text *out)
 
 /* ---- workers ---- */
 
-struct row {			/* all lives of one */
+struct row {			/* a worker, all lives of it together */
 	uint64_t index, steps, heard;
 	bool up;
 };
@@ -293,7 +297,7 @@ by_index(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* A row for each index; free them. */
+/* A row for each worker's index, to be freed. */
 static struct row *
 worker_rows(const struct coord *c, size_t *count)
 {
@@ -351,7 +355,7 @@ add_workers(const struct coord *c, struct text *out, uint64_t now)
 	free(row);
 }
 
-/* Of a run without relays nothing is said of them. */
+/* Nothing is added in a run without relays. */
 static void
 add_relays(const struct coord *c, struct text *out)
 {
@@ -370,7 +374,7 @@ add_relays(const struct coord *c, struct text *out)
 					    (double)relays_workers(c, m));
 }
 
-/* Steps that take far longer than others, by whom. */
+/* Steps that take far longer than others, and their workers. */
 static void
 add_late(const struct coord *c, struct text *out, uint64_t now)
 {
@@ -407,7 +411,7 @@ status_init(struct coord *c, const struct place *place, size_t places)
 	c->figures = mem_alloc(1, sizeof(*c->figures));
 	c->figures->server_bytes = mem_alloc(c->o.servers,
 					     sizeof(uint64_t));
-	/* What a table of hashed ids will have nobody knows. */
+	/* The size of a table of hashed ids is not known before. */
 	for (size_t i = 0; i < places; i++)
 		if (!v[place[i].variable].hashed)
 			c->figures->server_bytes[place[i].server] +=
@@ -425,7 +429,8 @@ status_release(struct coord *c)
 	free(c->figures);
 }
 
-/* Both ways; of tables of which the model tells no rows, nothing. */
+/* What a step moves of each server; tables whose rows the model does not bound
+   are not counted. */
 static void
 add_links(const struct coord *c, struct text *out)
 {
@@ -481,7 +486,7 @@ add_servers(const struct coord *c, struct text *out, uint64_t now)
 
 /* ---- checkpoints ---- */
 
-/* Of one that others have published only the step is known. */
+/* Of a checkpoint that was restored only the step is known. */
 static void
 add_checkpoints(const struct coord *c, struct text *out, double zero)
 {
@@ -529,7 +534,7 @@ coord_status(const struct coord *c, struct text *out, uint64_t now,
 	add_late(c, out, now);
 	add_servers(c, out, now);
 	add_checkpoints(c, out, zero);
-	/* Two runs on a machine have no series in common. */
+	/* The label "run" keeps the series of two runs on one machine apart. */
 	for (size_t i = 0; i < PLAN_RUN; i++)
 		snprintf(run + 2 * i, 3, "%02x", c->plan.run[i]);
 	prometheus_mark(out, "run", run);

@@ -1,8 +1,8 @@
 /*
- * The coordinator's submitters: what they ask, in their turns, and what they
- * are told.  Steps, evaluations, epochs and checkpoints go into the run's
- * queue; what is about a submitter alone (join, an error) is done when all has
- * ended that it asked before, and waits for nobody else.
+ * The coordinator's submitters: their requests are taken, have their turns, and
+ * are answered.  Steps, evaluations, epochs and checkpoints go into the run's
+ * queue.  A request about its submitter alone (join, a bad line) is done when
+ * all that the submitter asked before has ended, and waits for no other one.
  */
 #include "coord/coord_submit.h"
 
@@ -23,14 +23,15 @@
 #include <string.h>
 
 #define MAX_FRAME	((size_t)1 << 20)	/* bytes of results at once */
-#define MAX_REQUESTS	((size_t)32 << 20)	/* bytes of them at once */
-#define MOST_AHEAD	64	/* steps, while a turn becomes safe */
+#define MAX_REQUESTS	((size_t)32 << 20)	/* bytes of requests at once */
+#define MOST_AHEAD	64	/* steps in the queue for the time until the
+				   next turn is safe on disk, at most */
 
 struct submit {
-	bool told_of_rates;	/* that one is for several optimizers */
-	bool ended;		/* they were told that the run has */
-	uint64_t steps;		/* that have ended since the last turn, */
-	uint64_t usual;		/* and so many did before one */
+	bool told_of_rates;	/* look_at_rate() has warned */
+	bool ended;		/* submitters were sent STOP */
+	uint64_t steps;		/* that have ended since the last turn */
+	uint64_t usual;		/* the usual number of that: see note_pace() */
 };
 
 void
@@ -51,7 +52,7 @@ submit_release(struct coord *c)
 
 /* ---- lines ---- */
 
-/* Do optimizers that are not frozen begin at rates of their own? */
+/* Do optimizers that are not frozen begin with different learning rates? */
 static bool
 rates_differ(const struct model *model)
 {
@@ -74,7 +75,8 @@ rates_differ(const struct model *model)
 	return differ;
 }
 
-/* What suits one of several optimizers seldom suits the others. */
+/* Warn, once, of a learning rate for all of several optimizers: a rate that
+   suits one seldom suits the others. */
 static void
 look_at_rate(struct coord *c, const struct request *r, uint64_t number)
 {
@@ -88,7 +90,7 @@ look_at_rate(struct coord *c, const struct request *r, uint64_t number)
 		       (unsigned long long)number, (double)r->learning_rate);
 }
 
-/* A step that the model has not cannot be asked for. */
+/* -1: the request names a step line that the model lacks. */
 static int
 check_call(const struct coord *c, const struct request *r, struct fail *f)
 {
@@ -112,7 +114,8 @@ check_call(const struct coord *c, const struct request *r, struct fail *f)
 		     name, where, other, at);
 }
 
-/* With one submitter there is nothing whose turn could be another's. */
+/* -1: cancel without --queue.  Requests are then in the queue as soon as they
+   are read.  */
 static int
 can_take(const struct coord *c, const struct request *r, struct fail *f)
 {
@@ -151,7 +154,8 @@ notify_given_up(void *coord, const struct request *r, uint64_t steps)
 		report_passed_over(coord, r);
 }
 
-/* It is no barrier: whoever asks wants to know what is now. */
+/* Answer status at once: it is not a barrier, as it asks for the present
+   state.  */
 static void
 report_status(struct coord *c, const struct request *r)
 {
@@ -184,7 +188,7 @@ cancel_id(struct coord *c, const struct request *r)
 	report_cancel(c, r, count);
 }
 
-/* Takes what was read of a line of so many bytes. */
+/* Take a request that was read; bytes: of its line. */
 static void
 take_request(struct coord *c, size_t owner, struct request *r, size_t bytes)
 {
@@ -201,7 +205,7 @@ take_request(struct coord *c, size_t owner, struct request *r, size_t bytes)
 	request_release(r);
 }
 
-/* So that it is known again what was asked, and of whom. */
+/* Note a line in the journal, so that it can be read again after a restart. */
 static void
 keep_line(struct coord *c, enum journal_note what, size_t i, uint64_t number,
 	  const char *line, size_t size)
@@ -241,9 +245,10 @@ submit_wants(const struct coord *c)
 /* ---- turns ---- */
 
 /*
- * As many steps as workers can have at once wait in the queue, and no more:
- * what comes later may have its turn before others that have waited.  With a
- * journal those, besides, that they do until the next turn is safe.
+ * How many steps are to wait in the queue: as many as workers can have at once.
+ * With more, a request that comes later, of a higher priority, would have to
+ * wait for them.  With a journal also the steps that workers do until the next
+ * turn is safe on disk.
  */
 static uint64_t
 steps_ahead(const struct coord *c)
@@ -285,7 +290,8 @@ stop(struct coord *c)
 	ending_last_request(c);
 }
 
-/* Its status does not tell that there were more requests of its own. */
+/* Another submitter has stopped the run: warn that own requests are not done,
+   as the exit status does not show it.  */
 static void
 warn_of_unread(struct coord *c, const struct request *r)
 {
@@ -330,8 +336,9 @@ begin(struct coord *c, const struct turn *t)
 	submitters_ended(c->submitters, r->owner, r->number, 0, 0);
 }
 
-/* Where it ends is noted: a fold does not have what is under way, which may
-   be the barrier. */
+/* Give up requests of a submitter, all or up to its next barrier.  The number
+   at which that ends is noted: when the journal is read, that barrier may be
+   missing from a fold, which lacks requests that are under way.  */
 static void
 cancel(struct coord *c, size_t i, bool all)
 {
@@ -372,8 +379,8 @@ take_ended(struct coord *c)
 	}
 }
 
-/* What has ended in the queue; and who is to lose what it has pending.  A run
-   that is left has not ended. */
+/* A run that is only left (another coordinator resumes it) has not ended: its
+   requests are not given up. */
 void
 submit_settle(struct coord *c)
 {
@@ -392,7 +399,7 @@ submit_settle(struct coord *c)
 	report_given_up(c);
 }
 
-/* It rises at once, and falls slowly. */
+/* The usual number of steps between turns rises at once and falls by half. */
 static void
 note_pace(struct coord *c)
 {
@@ -447,7 +454,8 @@ submit_is_for(const struct coord *c, uint64_t peer, const struct message *m)
 		 m->hello.role == ROLE_SUBMITTER);
 }
 
-/* Whoever was there by that name is told, so that it does not come again. */
+/* Refuse the submitter that had this name before, so that it does not connect
+   again and take the name back. */
 static void
 send_away(struct coord *c, const char *name, uint64_t peer)
 {
@@ -474,7 +482,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m,
 			    "own: say ps-coord --queue");
 	if (m->frames != 1)
 		return fail(f, FAIL_PROTOCOL, "a submitter without a name");
-	/* One that returns gets its results as long as we are there. */
+	/* A submitter that returns still gets its results. */
 	if (c->phase == PHASE_END &&
 	    !submitters_knows(s, m->frame[0].data, m->frame[0].size))
 		return fail(f, FAIL_AGAIN, "the run has ended");
@@ -495,7 +503,8 @@ hello(struct coord *c, uint64_t peer, const struct message *m,
 	return 0;
 }
 
-/* One that came too late is told so. */
+/* Take a line of a submitter; late: it is closed, and the request is
+   refused.  */
 static void
 take_line(struct coord *c, size_t i, const char *bytes, size_t size, bool late)
 {
@@ -530,7 +539,7 @@ take_lines(struct coord *c, size_t i, const struct frame *lines,
 
 	if (lines->size > 0 && end[-1] != '\n')
 		return fail(f, FAIL_PROTOCOL, "a request without its end");
-	/* They are to fit into a record of the journal. */
+	/* The lines must fit into one record of the journal. */
 	if (lines->size > MAX_REQUESTS)
 		return fail(f, FAIL_PROTOCOL, "requests of %zu bytes at once, "
 			    "more than %zu", lines->size, MAX_REQUESTS);
@@ -596,7 +605,7 @@ take(struct coord *c, size_t i, uint64_t peer, const struct message *m,
 	}
 }
 
-/* One that cannot be understood has no connection any more, and is told. */
+/* A submitter whose message is in error is refused and counts as away. */
 void
 submit_receive(struct coord *c, uint64_t peer, const struct message *m,
 	       uint64_t now)
@@ -608,7 +617,8 @@ submit_receive(struct coord *c, uint64_t peer, const struct message *m,
 
 	c->now_ms = now;
 	if (ending_is_left(c))
-		return;		/* it calls again, whoever goes on with it */
+		return;		/* it will connect to the coordinator that
+				   resumes the run */
 	if (m->kind == MESSAGE_HELLO)
 		status = message_check_hello(m, &f) < 0 ? -1 :
 			hello(c, peer, m, &f);
@@ -644,7 +654,8 @@ submit_probe(struct coord *c, uint64_t now)
 
 /* ---- results ---- */
 
-/* So much of these bytes as ends with a line, and is not too large. */
+/* How many of these bytes to send: whole lines, up to MAX_FRAME, but at least
+   one line. */
 static size_t
 whole_lines(const char *bytes, size_t size)
 {
@@ -735,8 +746,8 @@ submit_printed(const struct coord *c)
 	return submitters_printed(c->submitters);
 }
 
-/* One that is leaving has nothing but a part in the queue, or what workers have
-   of it. */
+/* Is a submitter written in ENDS?  Not if it is leaving: all that is left of it
+   is under way. */
 static bool
 is_written(const struct coord *c, size_t i, bool whole)
 {
@@ -795,7 +806,7 @@ submit_replay(struct coord *c, struct unpack *in)
 	return 0;
 }
 
-/* A request as it was read, or why it could not be. */
+/* Add NOTE_LEFT: a request as it was read, or why it is bad. */
 static void
 fold_left(void *to, const struct request *r, uint64_t left, uint64_t undone)
 {
@@ -980,7 +991,8 @@ submit_replayed(struct coord *c)
 	take_ended(c);
 }
 
-/* All of them are away, and what they had been sent is sent again. */
+/* The lines that were read are in the journal.  All submitters are away: what
+   they had been sent is sent again when they return. */
 void
 submit_resume(struct coord *c)
 {

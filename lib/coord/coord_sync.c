@@ -2,8 +2,9 @@
  * The coordinator of a synchronous run: replicas are leased, results chosen,
  * rounds committed.
  *
- * A step is the queue's as ever, but leased to the rounds; workers get its
- * replicas.  It ends when every server has committed it.
+ * A step is in the queue as in other runs, but it is leased to the rounds
+ * (struct rounds is the "worker"), and workers get its replicas.  The step ends
+ * when every server has committed it.
  */
 #include "coord/coord_sync.h"
 
@@ -22,7 +23,7 @@
 #define ROUND_TERMS	2	/* no more rounds are open at a time */
 
 /*
- * What is done about the first round.
+ * What servers are asked about the first round.
  *
  *	OPEN --commit(), of a round that is sure--> COMMITTING
  *	OPEN --commit()--> CHECKING --sync_checked()--> COMMITTING
@@ -35,12 +36,12 @@ enum end_state { END_OPEN, END_CHECKING, END_COMMITTING };
 
 struct sync {
 	struct rounds *rounds;		/* NULL: it has not begun */
-	struct lease_terms terms[ROUND_TERMS];	/* of the last ones opened;
+	struct lease_terms terms[ROUND_TERMS];	/* of the newest rounds, a ring;
 						   calls are held */
 	uint64_t opened;		/* rounds so far */
 	enum end_state state;
-	struct pack attempts;		/* of the round that servers are asked
-					   for */
+	struct pack attempts;		/* the chosen attempts in CHECK and
+					   COMMIT */
 };
 
 void
@@ -65,8 +66,8 @@ sync_begun(const struct coord *c)
 	return c->sync->rounds != NULL;
 }
 
-/* The sites of the workers that are to have a replica of their own; "": of
-   those of none, or that are not there. */
+/* The site of each worker with an index below replicas, to be freed; "": it has
+   none, or is not there. */
 static const char **
 list_sites(const struct coord *c, size_t replicas)
 {
@@ -80,7 +81,9 @@ list_sites(const struct coord *c, size_t replicas)
 	return site;
 }
 
-/* In every run alike: if all are of one site, worker:0 has replica 0. */
+/* Give each worker its replica, by its index and site, so that a run that is
+   repeated has the same ones.  If all are of one site, worker:0 has replica
+   0. */
 static void
 assign_replicas(struct coord *c, size_t replicas)
 {
@@ -120,8 +123,9 @@ begin(struct coord *c)
 /* ---- leases ---- */
 
 /*
- * The next step, if there is one and it is below the limit.  Those that the
- * servers, back at a cut, lack come before all others.
+ * The next step to be leased to the rounds; false: there is none below the
+ * limit.  Steps that servers lack, as they went back to a checkpoint, come
+ * first.
  */
 static bool
 next_step(struct coord *c, const struct lease_room *room,
@@ -145,7 +149,8 @@ next_step(struct coord *c, const struct lease_room *room,
 	return rerun_record(c, next);
 }
 
-/* What workers push by one relay that relay may add up. */
+/* A worker's place for rounds_group(): the relay that it was sent, which may
+   add up what its workers push.  */
 static uint64_t
 relay_place(const void *coord, const void *worker)
 {
@@ -184,9 +189,10 @@ terms_of(const struct coord *c, uint64_t step)
 }
 
 /*
- * One replica, to a worker with this many leases.  It is given no more than one
- * ahead, so that there is always room for what the others wait for; and none
- * twice while it is busy with what may be late itself.
+ * Lease one replica to a worker that has "has" leases; false: there is none.
+ * The worker is leased at most one replica ahead, so that it always has room
+ * for one that the others wait for; and it is a backup only if it is at no
+ * replica of the round whose turn it is.
  */
 static bool
 lease_replica(struct coord *c, struct member *w, size_t has)
@@ -231,7 +237,7 @@ give(struct coord *c, const struct lease_room *room)
 
 	while (c->sync->rounds && open_round(c, room))
 		;
-	/* Those with the fewest leases come first, each time. */
+	/* Workers with the fewest leases come first, after each lease anew. */
 	while (again) {
 		again = false;
 		for (size_t has = 0; has < c->o.in_flight && !again; has++)
@@ -245,7 +251,7 @@ give(struct coord *c, const struct lease_room *room)
 
 /* ---- results ---- */
 
-/* Somebody else was first. */
+/* Another worker's attempt at this replica was chosen: cancel this worker's. */
 static void
 call_off(struct coord *c, struct member *w, const struct attempt *a)
 {
@@ -306,7 +312,7 @@ counts(struct coord *c, struct member *w, uint64_t lease)
 
 /* ---- commits ---- */
 
-/* CHECK or COMMIT. */
+/* Send CHECK or COMMIT, with the chosen attempts of the first round. */
 static void
 ask_servers(struct coord *c, enum message_kind kind)
 {
@@ -405,8 +411,10 @@ reset(struct coord *c)
 }
 
 /*
- * Some servers may have applied a round, and would give away what comes after
- * it: so the rest apply the same.  Its step was taken back with all others.
+ * A new term began while a round was being committed.  Some servers may have
+ * applied it, and would answer pulls with the values after it: so the others
+ * must apply the same round.  Its step was taken back with all others, and is
+ * leased to the rounds again.
  */
 static bool
 go_on(struct coord *c)
