@@ -292,7 +292,7 @@ receive_anew(struct coord *c)
 }
 
 /* The probe for a member: PING; or for an evaluator that waits for its cut
-   while a checkpoint is written, CUT, which says so.  */
+   while a checkpoint is written, CUT, which says so. */
 static struct message
 probe_of(const struct coord *c, const struct member *m)
 {
@@ -327,7 +327,7 @@ receive_probe(struct coord *c, uint64_t now)
 /* ---- messages ---- */
 
 /* A worker cannot reach a server.  OK lets it wait, if the coordinator waits
-   for that server, too; else the worker is refused.  */
+   for that server, too; else the worker is refused. */
 static void
 take_lost(struct coord *c, struct member *w, const struct message *m)
 {

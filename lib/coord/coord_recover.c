@@ -204,7 +204,7 @@ all_go_back(const struct coord *c, size_t lost)
 }
 
 /* Must a server be sent LOAD?  Without a checkpoint the plan has given it
-   initial values, unless it had the plan, and applied steps, before.  */
+   initial values, unless it had the plan, and applied steps, before. */
 static bool
 must_load(const struct coord *c)
 {

@@ -425,7 +425,7 @@ report_staleness_notified(struct text *out, const struct totals *t)
 }
 
 /* Bytes in one direction; and if a codec was used, what they would be as
-   floats, and the coded part of that.  */
+   floats, and the coded part of that. */
 static void
 add_moved(struct text *out, const char *name, const struct moved *m)
 {

@@ -182,7 +182,7 @@ standby_receive(struct coord *c, uint64_t peer, const struct message *m,
 
 	u->awaited = false;
 	/* While it is not up, only a refusal of HELLO (request 0) counts:
-	   another message may have overtaken HELLO on a new connection.  */
+	   another message may have overtaken HELLO on a new connection. */
 	if (m->kind == MESSAGE_REFUSED && (m->request == 0 || u->up))
 		return drop(c, server, false, "refuses us");
 	if (m->kind != MESSAGE_WELCOME)
@@ -201,7 +201,7 @@ standby_receive(struct coord *c, uint64_t peer, const struct message *m,
 }
 
 /* A server reports a standby that the coordinator does not know: dial it, to
-   see whether the coordinator can reach it, too.  */
+   see whether the coordinator can reach it, too. */
 static enum standby_news
 greet(struct coord *c, size_t server, const struct message *m, uint64_t now)
 {
@@ -455,7 +455,7 @@ silence(const struct coord *c, const struct standby_state *u)
 }
 
 /* Does a standby hang: it does not answer, though its connection is whole?
-   ask: ping it.  */
+   ask: ping it. */
 static bool
 hangs(struct coord *c, struct standby_state *u, bool ask, uint64_t now)
 {

@@ -115,7 +115,7 @@ check_call(const struct coord *c, const struct request *r, struct fail *f)
 }
 
 /* -1: cancel without --queue.  Requests are then in the queue as soon as they
-   are read.  */
+   are read. */
 static int
 can_take(const struct coord *c, const struct request *r, struct fail *f)
 {
@@ -155,7 +155,7 @@ notify_given_up(void *coord, const struct request *r, uint64_t steps)
 }
 
 /* Answer status at once: it is not a barrier, as it asks for the present
-   state.  */
+   state. */
 static void
 report_status(struct coord *c, const struct request *r)
 {
@@ -291,7 +291,7 @@ stop(struct coord *c)
 }
 
 /* Another submitter has stopped the run: warn that own requests are not done,
-   as the exit status does not show it.  */
+   as the exit status does not show it. */
 static void
 warn_of_unread(struct coord *c, const struct request *r)
 {
@@ -338,7 +338,7 @@ begin(struct coord *c, const struct turn *t)
 
 /* Give up requests of a submitter, all or up to its next barrier.  The number
    at which that ends is noted: when the journal is read, that barrier may be
-   missing from a fold, which lacks requests that are under way.  */
+   missing from a fold, which lacks requests that are under way. */
 static void
 cancel(struct coord *c, size_t i, bool all)
 {
@@ -504,7 +504,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m,
 }
 
 /* Take a line of a submitter; late: it is closed, and the request is
-   refused.  */
+   refused. */
 static void
 take_line(struct coord *c, size_t i, const char *bytes, size_t size, bool late)
 {

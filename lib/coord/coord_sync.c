@@ -150,7 +150,7 @@ next_step(struct coord *c, const struct lease_room *room,
 }
 
 /* A worker's place for rounds_group(): the relay that it was sent, which may
-   add up what its workers push.  */
+   add up what its workers push. */
 static uint64_t
 relay_place(const void *coord, const void *worker)
 {

@@ -245,7 +245,7 @@ watch_late(struct coord *c, uint64_t now)
 /* ---- nothing is to stand still ---- */
 
 /* Warn, once, of an ask that servers have been at for longer than a lease;
-   true: there is one.  */
+   true: there is one. */
 static bool
 notify_late_ask(struct coord *c, uint64_t now)
 {
@@ -348,7 +348,7 @@ watch_servers(struct coord *c, uint64_t now)
 /* ---- nobody to do it ---- */
 
 /* The kind of request that waits for workers: REQUEST_TRAIN needs one with
-   data, REQUEST_EVAL any one; REQUEST_NONE: none waits.  */
+   data, REQUEST_EVAL any one; REQUEST_NONE: none waits. */
 static enum request_op
 work_waiting(const struct coord *c)
 {
