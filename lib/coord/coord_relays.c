@@ -196,6 +196,6 @@ relays_check(const struct coord *c)
 			if (m->role == ROLE_RELAY && n->role == ROLE_RELAY &&
 			    !m->gone && !n->gone &&
 			    strcmp(relays_site(c, m), relays_site(c, n)) == 0)
-				return "coord 40: a site has one relay";
+				return "coord 44: a site has one relay";
 	return NULL;
 }
