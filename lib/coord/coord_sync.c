@@ -192,14 +192,19 @@ terms_of(const struct coord *c, uint64_t step)
  * Lease one replica to a worker that has "has" leases; false: there is none.
  * The worker is leased at most one replica ahead, so that it always has room
  * for one that the others wait for; and it is a backup only if it is at no
- * replica of the round whose turn it is.
+ * replica of the round whose turn it is.  A worker that stands still must not
+ * have more replicas of a round than there are backups for: so no worker has
+ * two of one round, unless workers are fewer than replicas, and a worker that
+ * has not answered a CANCEL gets none.
  */
 static bool
 lease_replica(struct coord *c, struct member *w, size_t has)
 {
 	struct sync *s = c->sync;
 	const uint64_t turn = rounds_turn(s->rounds);
+	const bool few = workers_ready(c) < rounds_replicas(s->rounds);
 	size_t leases = 0, ahead = 0;
+	bool hangs = false;	/* perhaps: CANCEL is not answered */
 	struct message m;
 	struct leased *l;
 	struct attempt a;
@@ -210,10 +215,12 @@ lease_replica(struct coord *c, struct member *w, size_t has)
 
 		leases += has_one->id != 0;
 		ahead += has_one->id != 0 && has_one->at.step > turn;
+		hangs = hangs || (has_one->id != 0 && has_one->called_off);
 	}
-	if (leases != has || leases == c->o.in_flight ||
-	    !rounds_lease(s->rounds, w, ahead == 0 && c->o.in_flight > 1,
-			  leases == ahead, &a))
+	if (leases != has || leases == c->o.in_flight || hangs ||
+	    !rounds_lease(s->rounds, w, leases == ahead || few,
+			  ahead == 0 && c->o.in_flight > 1, leases == ahead,
+			  &a))
 		return false;
 
 	level = rounds_level(s->rounds, &a, w);

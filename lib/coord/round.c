@@ -326,13 +326,13 @@ begin(struct rounds *r, struct round *round, size_t k, void *worker)
 }
 
 bool
-rounds_lease(struct rounds *r, void *worker, bool ahead, bool spare,
-	     struct attempt *a)
+rounds_lease(struct rounds *r, void *worker, bool more, bool ahead,
+	     bool spare, struct attempt *a)
 {
 	struct round *round = turn(r);
 	size_t k = r->replicas;
 
-	if (round)
+	if (round && more)
 		k = find_slot(r, round, worker, true);
 	if (round && k == r->replicas && ahead &&
 	    round + 1 < r->round + r->open) {

@@ -68,14 +68,15 @@ struct attempt {
 /*
  * Gives a worker something to do:
  *
- *  1. a replica of the round whose turn it is, that nobody is at;
+ *  1. if more is set, a replica of the round whose turn it is, that nobody
+ *     is at;
  *  2. if ahead is set, one of the next round that is its own, or nobody's;
  *  3. if spare is set, one that another worker is at, as a backup.
  *
  * false: there is nothing now.
  */
-bool rounds_lease(struct rounds *, void *worker, bool ahead, bool spare,
-		  struct attempt *);
+bool rounds_lease(struct rounds *, void *worker, bool more, bool ahead,
+		  bool spare, struct attempt *);
 
 /* Returns the level of the node in which the gradient of this attempt, just
    leased to this worker, may be added up.  0, by itself, unless it is the first

@@ -18,14 +18,14 @@ static struct attempt a;
 static bool
 gives(struct rounds *r, int n, uint64_t step, uint64_t replica, uint64_t number)
 {
-	return rounds_lease(r, W(n), true, true, &a) && a.step == step &&
+	return rounds_lease(r, W(n), true, true, true, &a) && a.step == step &&
 		a.replica == replica && a.number == number;
 }
 
 static bool
 nothing(struct rounds *r, int n)
 {
-	return !rounds_lease(r, W(n), true, true, &a);
+	return !rounds_lease(r, W(n), true, true, true, &a);
 }
 
 static struct attempt
@@ -89,7 +89,7 @@ replicas_and_owners(void)
 	ok(rounds_room(r) && rounds_step(r) == 11 && rounds_running(r) == 2);
 	rounds_open(r, 12);
 	named(nothing(r, 3), "a spare worker takes nobody's slot ahead");
-	ok(!rounds_lease(r, W(1), false, true, &a));
+	ok(!rounds_lease(r, W(1), true, false, true, &a));
 	ok(gives(r, 1, 12, 0, 1));
 	rounds_free(r);
 }
@@ -165,7 +165,7 @@ backups(void)
 	   gives(r, 3, 10, 2, 1) && nothing(r, 4));
 	ok(done(r, 1, try(10, 0, 1), -1) && nothing(r, 4));
 	ok(done(r, 2, try(10, 1, 1), -1));
-	ok(!rounds_lease(r, W(4), true, false, &a));
+	ok(!rounds_lease(r, W(4), true, true, false, &a));
 	named(gives(r, 4, 10, 2, 2), "the last slot is done a second time");
 	ok(gives(r, 1, 11, 0, 1) && nothing(r, 1));
 	named(done(r, 4, try(10, 2, 2), 3), "the first answer wins");
@@ -230,8 +230,9 @@ chaos(uint64_t seed)
 
 		if (rounds_room(r))
 			rounds_open(r, step++);
-		if (count < 64 && rounds_lease(r, W(n), rng_below(&rng, 2),
-					       rng_below(&rng, 2), &a)) {
+		if (count < 64 &&
+		    rounds_lease(r, W(n), true, rng_below(&rng, 2),
+				 rng_below(&rng, 2), &a)) {
 			held[count].n = n;
 			held[count++].at = a;
 		}
@@ -282,7 +283,7 @@ levels(struct rounds *r, uint64_t step)
 	unsigned all = 0;
 
 	for (int k = 0; k < 4; k++) {
-		if (!rounds_lease(r, W(k), true, true, &a) || a.step != step)
+		if (!rounds_lease(r, W(k), true, true, true, &a) || a.step != step)
 			return 9999;
 		all = all * 10 + rounds_level(r, &a, W(k));
 	}
