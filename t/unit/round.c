@@ -283,7 +283,8 @@ levels(struct rounds *r, uint64_t step)
 	unsigned all = 0;
 
 	for (int k = 0; k < 4; k++) {
-		if (!rounds_lease(r, W(k), true, true, true, &a) || a.step != step)
+		if (!rounds_lease(r, W(k), true, true, true, &a) ||
+		    a.step != step)
 			return 9999;
 		all = all * 10 + rounds_level(r, &a, W(k));
 	}
