@@ -165,11 +165,12 @@ static void
 draw_second(struct scenario *s)
 {
 	struct rng rng = { .seed = rng_mix(s->seed ^ 0x7365636f6e64) };
-	const uint64_t of_a_step = scenario_step_records(s);
-	const uint64_t most = 340 / of_a_step;
+	uint64_t of_a_step, most;
 
 	if (!s->sets || !s->sampler || chance(&rng, 4))
 		return;
+	of_a_step = scenario_step_records(s);
+	most = 340 / of_a_step;
 	s->second_files = between(&rng, 1, 2);
 	s->second_records = of_a_step * between(&rng, 1, most < 30 ? most :
 						30);
