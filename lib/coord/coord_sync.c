@@ -190,6 +190,7 @@ terms_of(const struct coord *c, uint64_t step)
 
 /*
  * Lease one replica to a worker that has "has" leases; false: there is none.
+ * few: the workers are fewer than the replicas.
  * The worker is leased at most one replica ahead, so that it always has room
  * for one that the others wait for; and it is a backup only if it is at no
  * replica of the round whose turn it is.  A worker that stands still must not
@@ -198,11 +199,10 @@ terms_of(const struct coord *c, uint64_t step)
  * has not answered a CANCEL gets none.
  */
 static bool
-lease_replica(struct coord *c, struct member *w, size_t has)
+lease_replica(struct coord *c, struct member *w, size_t has, bool few)
 {
 	struct sync *s = c->sync;
 	const uint64_t turn = rounds_turn(s->rounds);
-	const bool few = workers_ready(c) < rounds_replicas(s->rounds);
 	size_t leases = 0, ahead = 0;
 	bool hangs = false;	/* perhaps: CANCEL is not answered */
 	struct message m;
@@ -241,6 +241,8 @@ static bool
 give(struct coord *c, const struct lease_room *room)
 {
 	bool again = c->sync->rounds != NULL;
+	const bool few = again &&
+		workers_ready(c) < rounds_replicas(c->sync->rounds);
 
 	while (c->sync->rounds && open_round(c, room))
 		;
@@ -250,7 +252,7 @@ give(struct coord *c, const struct lease_room *room)
 		for (size_t has = 0; has < c->o.in_flight && !again; has++)
 			for (struct member *w = c->member; w; w = w->next)
 				if (worker_leasable(w) &&
-				    lease_replica(c, w, has))
+				    lease_replica(c, w, has, few))
 					again = true;
 	}
 	return false;
