@@ -49,8 +49,10 @@ begin(void)
 static void
 end(void)
 {
+	struct samplers *const borrowed = options.samplers;
+
 	coordinator_end();
-	samplers_free(options.samplers);
+	samplers_free(borrowed);
 }
 
 /* A worker is to count something. */
