@@ -175,6 +175,8 @@ at ipc://rack1" 75 ps-relay -b ipc://other -c ipc://coord --site=rack1 \
 	launch ps-relay -b ipc://other -c ipc://coord --site=rack1
 	other=$pid
 	dies "$relay"
+	hears "*relay of rack1 is gone"
+	rm status	# it may still tell of the one that died
 	relayed 1
 	over
 	wait "$other"
