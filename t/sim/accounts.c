@@ -16,15 +16,16 @@ struct request_account {
 struct accounts {
 	const struct scenario *s;
 	struct request_account of[MAX_SUBMITTERS + 2][MAX_REQUESTS];
-	unsigned char *seen;	/* steps with a result */
+	unsigned char *seen;	/* steps with a result, by number */
 	uint64_t done, mark, given_up, lost;
-	bool many;		/* results of some may come late */
+	bool many;		/* results of submitters may come late */
 	uint64_t examples[EPOCHS];
-	bool forgetful;		/* a coordinator may not know what is done */
-	double beyond;		/* the steps that are done, at most, were the
-				   weights when they were last seen, and */
-	uint64_t beyond_given_up;	/* so many had been given up */
-	double rest;			/* the same, at barriers */
+	bool forgetful;		/* a coordinator has lost the end of its
+				   journal */
+	double beyond;		/* how much the sum of weights was above the
+				   steps done, when it was last seen; */
+	uint64_t beyond_given_up;	/* steps given up then */
+	double rest;			/* both again, as seen at barriers */
 	uint64_t rest_given_up;
 	char wrong[200];
 };
@@ -104,14 +105,14 @@ is_train(const struct accounts *a, size_t owner, size_t id)
 	return ask_of(a, owner, id)->op == 't';
 }
 
-/* Done at once, whatever waits. */
+/* A cancel and a status are answered at once, whatever waits. */
 static bool
 is_at_once(const struct ask_line *ask)
 {
 	return ask->op == 'c' || ask->op == 'u';
 }
 
-/* An epoch has a line for each pass, all others that are not steps one. */
+/* The number of result lines of a request that is not for steps. */
 static uint64_t
 lines_of(const struct ask_line *ask)
 {
@@ -129,7 +130,8 @@ has_ended(const struct accounts *a, size_t owner, size_t id)
 	return r->cancelled > 0 || r->errors > 0 || r->lines == lines_of(ask);
 }
 
-/* An epoch and a checkpoint do not wait for what is in the background. */
+/* Does request id wait until i has ended?  An epoch and a checkpoint do not
+   wait for evaluations in the background. */
 static bool
 waits_for(const struct accounts *a, size_t owner, size_t id, size_t i)
 {
@@ -140,7 +142,7 @@ waits_for(const struct accounts *a, size_t owner, size_t id, size_t i)
 		 (op != 'p' && op != 's'));
 }
 
-/* Is all that was asked before done, and nothing behind it? */
+/* Have all requests before this one ended, and has none after it begun? */
 static bool
 in_its_place(const struct accounts *a, size_t owner, size_t id)
 {
@@ -155,7 +157,8 @@ in_its_place(const struct accounts *a, size_t owner, size_t id)
 	return true;
 }
 
-/* Gradients, and what a round changes, are few numbers of few bits. */
+/* Does a pull return the exact weights? bfloat16 rounds them, unless it is the
+   change of a round that is pulled: that is a small number. */
 static bool
 pulls_exactly(const struct scenario *s)
 {
@@ -165,8 +168,10 @@ pulls_exactly(const struct scenario *s)
 	return true;
 }
 
-/* Each local step changes the weights of the next one by its share of a step:
-   of these, what the batches of a step are computed with on average. */
+/*
+ * The share of its own step that a batch already finds in the weights, on
+ * average over the batches: each local step changes the weights for the next.
+ */
 static double
 own_steps(const struct scenario *s)
 {
@@ -175,10 +180,8 @@ own_steps(const struct scenario *s)
 	return s->local ? (batches - 1) / (2 * batches) : 0;
 }
 
-/*
- * In rounds a step is computed with the values of all before it: the loss is
- * what their weights leave of the label.
- */
+/* R9.  A round is computed with the values of all rounds before it, so its loss
+   is the label less their weights. */
 static bool
 meets_all(const struct accounts *a, uint64_t step, const char *line)
 {
@@ -191,7 +194,8 @@ meets_all(const struct accounts *a, uint64_t step, const char *line)
 		LOSS_OF_A_STEP * ((double)step + own_steps(a->s));
 }
 
-/* In rounds of each replica that had something to do, else of the step. */
+/* R10.  In rounds the line has the result of each replica that had examples;
+   else one result. */
 static bool
 gives_back(const struct accounts *a, size_t owner, size_t id,
 	   const char *line)
@@ -247,7 +251,8 @@ check_epoch(struct accounts *a, const char *line)
 		return;
 	if (missed > 0 && a->given_up == 0)
 		break_rule(a, "R6 an epoch missed records", line);
-	/* One may have ended with another data set's, and goes on. */
+	/* An epoch may have ended with another data set's epoch, and goes
+	   on. */
 	if (epoch >= EPOCHS || a->given_up > 0 || a->s->ends[0] ||
 	    a->s->ends[1])
 		return;
@@ -258,9 +263,12 @@ check_epoch(struct accounts *a, const char *line)
 }
 
 /*
- * So many of the steps that were given up may have been applied, or a part of
- * them: none, but by one that does not know what it had been told of, or when
- * others, who read data of their own, cannot do what the first one had begun.
+ * Usually none of the steps that were given up was applied, except those whose
+ * submitter was lost.  All of them may be, wholly or in part:
+ *
+ *	- where a coordinator has lost the end of its journal
+ *	- where workers read data of their own, and no other worker can do the
+ *	  step that one had begun
  */
 uint64_t
 accounts_may_have(const struct accounts *a)
@@ -270,10 +278,8 @@ accounts_may_have(const struct accounts *a)
 	return a->forgetful || others_fail ? a->given_up : a->lost;
 }
 
-/*
- * What is beyond the steps that are done is of steps that were given up.  It
- * does not become more unless more are.
- */
+/* What the weights have beyond the steps that are done is of steps that were
+   given up.  It grows only when more steps are given up. */
 void
 accounts_scored(struct accounts *a, double sum, uint64_t below,
 		const char *what)
@@ -291,10 +297,8 @@ accounts_scored(struct accounts *a, double sum, uint64_t below,
 	a->beyond = beyond;
 }
 
-/*
- * The same at a barrier, where nothing is under way: but who has just lost a
- * server may have less.
- */
+/* The same at a barrier, where no step is in flight.  It may be less: a server
+   that was just lost is behind. */
 void
 accounts_rest(struct accounts *a, double sum)
 {
@@ -315,17 +319,15 @@ check_score(struct accounts *a, const char *line)
 
 	if (field(line, "\"examples\":") != EVALUATED)
 		break_rule(a, "R5 an evaluation lacks records", line);
-	/* One that lost what it had noted last runs that again, though it is
-	   there already. */
+	/* A coordinator that lost the end of its journal repeats what it had
+	   done last, although servers have it already. */
 	if (at && !a->forgetful && !a->many)
 		accounts_scored(a, strtod(at + strlen("\"loss\":"), NULL),
 				a->done, line);
 }
 
-/*
- * By a cut, which is of all steps below it, as by now they have ended, but of
- * some submitters that has not been heard.
- */
+/* R11.  All steps below the cut have ended by now.  Submitters may not have
+   their results yet, so runs with submitters are left out. */
 static void
 check_background(struct accounts *a, const char *line)
 {
@@ -375,7 +377,8 @@ take_barrier(struct accounts *a, size_t owner, size_t id, const char *line)
 		break_rule(a, "R4 a join does not count its steps", line);
 }
 
-/* A line that was no request at all has a number, from 1, in place of an id. */
+/* Returns the id of a line's request.  The answer to a line that was not a
+   request has the number of that line, from 1, in place of an id. */
 static uint64_t
 id_of(const char *line)
 {
@@ -386,7 +389,8 @@ id_of(const char *line)
 	return field(at, "\"request ") - 1;
 }
 
-/* Such ones that are given up have none: one line is for all in a row. */
+/* Counts lines that were not requests and that were cancelled: one result is
+   for several in a row, and has no id. */
 static void
 take_nameless(struct accounts *a, size_t owner, const char *line)
 {
@@ -413,7 +417,7 @@ accounts_line(struct accounts *a, size_t owner, const char *line)
 	    strstr(line, "\"cancelled\":true"))
 		take_nameless(a, owner, line);
 	if (id == UINT64_MAX)
-		return;		/* not a request's own */
+		return;		/* not the answer to a request */
 	if (id >= asks_of(a, owner)) {
 		break_rule(a, "R2 nobody asked for it", line);
 		return;

@@ -15,23 +15,24 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TICK_MS		50	/* of programs */
-#define HANGS		12	/* leases, then others have taken over */
-#define AGAIN		20	/* times longer for what is run again */
-#define LAST_ASKS	3	/* that wait for the faults, but */
-#define LAST_WAIT_MS	30000	/* not for later ones */
-#define JOURNAL_LEAST	400	/* bytes, in which the run has its name */
+#define TICK_MS		50	/* between calls of x_act() */
+#define HANGS		12	/* leases, after which others have taken over */
+#define AGAIN		20	/* times the patience, for steps that are run
+				   again */
+#define LAST_ASKS	3	/* requests that wait for faults to come, but */
+#define LAST_WAIT_MS	30000	/* not for faults after this time */
+#define JOURNAL_LEAST	400	/* bytes, which hold the name of the run */
 #define MAX_EVENTS	3000000
 #define MAX_MS		((uint64_t)4 * 3600 * 1000)
 
 enum process_kind { PROCESS_COORD, PROCESS_SERVER, PROCESS_WORKER,
 		    PROCESS_EVAL, PROCESS_SUBMIT, PROCESS_RELAY };
 
-/* A place for a process, which its supervisor begins again. */
+/* A node, whose process a supervisor starts again. */
 struct process {
 	enum process_kind kind;
 	size_t index;		/* of its kind */
-	bool wanted;		/* its supervisor begins it again */
+	bool wanted;		/* its supervisor starts it again */
 	union {
 		struct host_coord *coord;
 		struct host_server *server;
@@ -39,34 +40,38 @@ struct process {
 		struct host_eval *eval;
 		struct host_submit *submit;
 		struct host_relay *relay;
-		void *any;	/* NULL: it does not run */
+		void *any;	/* NULL: it is not running */
 	};
 	struct packet *inbox;
-	bool paid;		/* what comes first has cost its time */
+	bool paid;		/* cost() of the first packet of the inbox has
+				   passed */
 	uint64_t begin_at, frozen_until, busy_until, tick_at, full_until;
-	uint64_t ahead;		/* of its clock */
-	char primary[16];	/* at first it was the standby of that; "" */
-	bool ended;		/* as it should: it is not begun again */
-	struct host_server *corpse;	/* a server that was told to stop */
-	uint64_t told;		/* by this life of the coordinator; 0: by one
-				   that was gone by then */
-	bool aged;		/* and no PLAN asked it since what it has */
-	bool age;		/* its files are older when it begins again */
-	uint64_t killed_at;	/* an evaluator; NEVER */
+	uint64_t ahead;		/* of its clock, in ms */
+	char primary[16];	/* in its first role it is the standby of this
+				   endpoint; "": of none */
+	bool ended;		/* as it should: it is not started again */
+	struct host_server *corpse;	/* a server that ended by STOP: its
+					   values are still checked */
+	uint64_t told;		/* the incarnation of the coordinator that sent
+				   it STOP; 0: one that had ended by then */
+	bool aged;		/* started with older files, and no PLAN came
+				   since */
+	bool age;		/* it will be started with older files */
+	uint64_t killed_at;	/* when an evaluator will be killed; or NEVER */
 	uint64_t began_at, away_since;
 	char name[16];
 };
 
 struct pending {
-	uint64_t due;		/* NEVER: its trigger has not come */
+	uint64_t due;		/* NEVER: its trigger has not happened */
 	uint64_t seen;		/* messages of its kind */
 	bool happened;
-	int from, to;		/* of the message that triggered it */
+	int from, to;		/* nodes of the message that triggered it */
 };
 
-/* A submitter, whatever becomes of its process. */
+/* A submitter, over all incarnations of its process. */
 struct asker {
-	uint64_t read;		/* bytes of its results */
+	uint64_t read;		/* bytes of its results that were checked */
 	uint64_t allowed, allow_at;
 	bool ended;		/* as it should, or with the run */
 };
@@ -84,36 +89,40 @@ struct cluster {
 	struct process process[NETWORK_NODES];
 	struct pending pending[MAX_FAULTS];
 	uint64_t now, lives, events, evaluated;
-	uint64_t warnings[WARNINGS];	/* that have these words */
-	uint64_t read;		/* bytes of the results */
+	uint64_t warnings[WARNINGS];	/* how many warnings have these words */
+	uint64_t read;		/* bytes of the results that were checked */
 	uint64_t allowed, allow_at;
 	struct asker asker[MAX_SUBMITTERS];
-	uint64_t progress;	/* when there was a result, */
-	uint64_t moved;		/* or some work was done */
-	uint64_t quiet;		/* when the last fault's effect ends */
-	uint64_t patience;	/* how long nothing may be seen to happen */
+	uint64_t progress;	/* when there was a result, or */
+	uint64_t moved;		/* when some work was reported as done */
+	uint64_t quiet;		/* when the effect of the last fault ends */
+	uint64_t patience;	/* longest time without progress, in us */
 	uint64_t newest;	/* the step of the newest checkpoint */
-	uint64_t publications;	/* that were begun */
+	uint64_t publications;	/* that have begun */
 	bool publishing;
-	char at[MAX_SERVERS][16];	/* where each server is now */
-	uint64_t coordinator;	/* which life of it this is */
-	uint64_t hang_until;	/* the last worker that hangs */
-	bool stop_told;		/* the coordinator will see it when it wakes */
+	char at[MAX_SERVERS][16];	/* endpoint of each server now */
+	uint64_t coordinator;	/* its incarnation */
+	uint64_t hang_until;	/* until no worker hangs any more */
+	bool stop_told;		/* the coordinator stops when it wakes */
 	bool suspending, over, deaf;
 	bool filled;		/* a disk was full */
-	bool asked_to_end;	/* the coordinator, for good */
-	bool stopped;		/* a submitter has asked for that, and got it */
-	bool may_end;		/* submitters are told that the run has */
-	bool in_haste;		/* and it gave up what was under way, */
-	bool unsaved;		/* or says that it is not saved */
-	bool at_rest;		/* results of barriers have just been read */
-	size_t deaths[MAX_SERVERS];	/* of each or its standby, since then */
+	bool asked_to_end;	/* the coordinator got SIGTERM, not to be
+				   resumed */
+	bool stopped;		/* a submitter asked for the stop, and got it */
+	bool may_end;		/* submitters got a message that the run has
+				   ended */
+	bool in_haste;		/* steps in flight were given up, */
+	bool unsaved;		/* or the coordinator reported that it is not
+				   saved */
+	bool at_rest;		/* the line of a barrier was just read */
+	size_t deaths[MAX_SERVERS];	/* of each server or its standby, since
+					   then */
 	bool backed_up;		/* there is a copy of the journal */
-	uint64_t voided, void_end;	/* steps that servers were told to
-					   refuse; the last one of these */
-	uint64_t term, old_term;	/* of the newest lease; of those by a
-					   coordinator that is gone */
-	struct fail why;	/* the coordinator ended so */
+	uint64_t voided, void_end;	/* steps that VOID named; the last of
+					   them */
+	uint64_t term, old_term;	/* of the newest lease; of the last one
+					   of an earlier incarnation */
+	struct fail why;	/* why the coordinator ended */
 	struct verdict out;
 };
 
@@ -166,7 +175,7 @@ backup_path(const struct cluster *c, char path[128])
 	snprintf(path, 128, "%s/backup", c->folder);
 }
 
-/* Now and then, for who is to find an older journal. */
+/* Copies the journal now and then, for a fault that puts an older one back. */
 static void
 back_up(struct cluster *c)
 {
@@ -180,7 +189,8 @@ back_up(struct cluster *c)
 	c->backed_up = files_copy(from, to) || c->backed_up;
 }
 
-/* What it begins with again is older than what it had told. */
+/* Makes the files that the coordinator will start with older than what it had
+   reported. */
 static void
 age_journal(struct cluster *c)
 {
@@ -207,7 +217,7 @@ age_journal(struct cluster *c)
 
 /* ---- results ---- */
 
-/* Has all that was asked before this line come to its end? */
+/* Is this the line of a barrier: have all requests before it ended? */
 static bool
 rests(const struct cluster *c, size_t owner, const char *line)
 {
@@ -217,7 +227,7 @@ rests(const struct cluster *c, size_t owner, const char *line)
 		!strstr(line, "\"error\":");
 }
 
-/* Those of one that were written, so many bytes in all. */
+/* Checks the new lines of a file of results, up to byte "written". */
 static void
 read_file(struct cluster *c, size_t owner, const char *path, uint64_t *read,
 	  uint64_t written)
@@ -265,7 +275,8 @@ read_submitter(struct cluster *c, size_t i)
 		read_file(c, i + 1, path, &c->asker[i].read, UINT64_MAX);
 }
 
-/* Another coordinator reports again what the one before had not noted. */
+/* A coordinator that is started again reports again what was not in its
+   journal. */
 static void
 read_results_again(struct cluster *c, uint64_t written)
 {
@@ -276,7 +287,7 @@ read_results_again(struct cluster *c, uint64_t written)
 		c->asker[i].read = 0;
 		read_submitter(c, i);
 	}
-	c->at_rest = false;	/* that was before */
+	c->at_rest = false;	/* the barrier was earlier */
 }
 
 /* ---- checkpoints ---- */
@@ -291,7 +302,7 @@ open_newest(struct cluster *c)
 	return checkpoint_newest(path, NULL, &f);
 }
 
-/* All of a checkpoint's weights but visits are this many. */
+/* Is each weight of the checkpoint, visits left out, within these bounds? */
 static bool
 holds(struct checkpoint *from, bool lines, float least, float most)
 {
@@ -337,7 +348,7 @@ look_at_checkpoints(struct cluster *c, const struct process *coord)
 	c->newest = newest;
 	c->progress = c->now;
 	trace("published %s", checkpoint_folder(from));
-	/* What others have given up may be told later. */
+	/* Submitters may not have heard yet of steps that were given up. */
 	if (checkpoint_info(from)->step == newest &&
 	    !(c->s->o.queue && (c->s->flaw || c->asked_to_end)) &&
 	    accounts_given_up(c->accounts) == 0 &&
@@ -389,7 +400,8 @@ wait_to_begin(struct cluster *c, struct process *p, uint64_t ms)
 	p->begin_at = c->now + ms * 1000;
 }
 
-/* Whoever begins a job again begins what it had told to end. */
+/* Who starts a job again also starts the processes that the coordinator had
+   stopped. */
 static void
 begin_ended(struct cluster *c)
 {
@@ -404,8 +416,8 @@ begin_ended(struct cluster *c)
 	}
 }
 
-/* A supervisor that asks the coordinator's log begins a server as what it is
-   now, any other one as what it was at first. */
+/* A supervisor that reads the coordinator's log starts a server in its present
+   role; any other starts it in its first role. */
 static const char *
 primary_of(const struct cluster *c, const struct process *p, const char *own)
 {
@@ -418,7 +430,7 @@ primary_of(const struct cluster *c, const struct process *p, const char *own)
 	return !*at || strcmp(at, own) == 0 ? NULL : at;
 }
 
-/* What was begun, or not: its supervisor tries again. */
+/* Starts a process.  If that fails, its supervisor tries again later. */
 static void
 begin_process(struct cluster *c, struct process *p)
 {
@@ -467,7 +479,8 @@ begin_process(struct cluster *c, struct process *p)
 			       status);
 		wait_to_begin(c, p, 200);
 		if (scenario_may_fail(c->s) && status == FAIL_DATA) {
-			c->over = true;	/* it says so, and never will */
+			c->over = true;	/* it can never start: its files are
+					   damaged */
 			c->out.status = status;
 		}
 		return;
@@ -481,7 +494,7 @@ begin_process(struct cluster *c, struct process *p)
 	}
 }
 
-/* Whatever it was about to do, it does no more. */
+/* Ends a process at once; it does nothing more. */
 static void
 drop_process(struct cluster *c, struct process *p, bool crash)
 {
@@ -504,7 +517,7 @@ drop_process(struct cluster *c, struct process *p, bool crash)
 	p->frozen_until = 0;
 }
 
-/* All submitters but the last one have ended as they should. */
+/* Have all submitters, except the stopper, ended as they should? */
 static bool
 all_submitted(const struct cluster *c)
 {
@@ -514,7 +527,7 @@ all_submitted(const struct cluster *c)
 	return true;
 }
 
-/* The run has ended before they had all. */
+/* The run has ended before these submitters had all results. */
 static void
 lose_submitters(struct cluster *c)
 {
@@ -532,11 +545,12 @@ lose_submitters(struct cluster *c)
 static void
 end_coordinator(struct cluster *c, struct process *p, int status)
 {
-	/* It was told to end, too, before it had what it went on with. */
+	/* A coordinator that was stopped before it had loaded its state ends
+	   with this status, too. */
 	const bool resumed = (c->suspending || c->asked_to_end) &&
 		status == FAIL_AGAIN;
 	const size_t taken = host_coord_taken(p->coord);
-	/* All is done, but the last checkpoint found no room. */
+	/* All requests are answered, but the last checkpoint found no room. */
 	const bool all_said = (taken >= c->s->heard || c->stopped) &&
 		!accounts_unanswered(c->accounts, 0, taken) &&
 		all_submitted(c);
@@ -546,14 +560,14 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 	read_results(c, UINT64_MAX);
 	const char *open = accounts_unanswered(c->accounts, 0, taken);
 
-	/* It has found no room, and whoever begins it again has nothing lost,
-	   be it that it was told to end. */
+	/* A coordinator whose disk was full is started again, and nothing is
+	   lost.  It is not if all was done, or if it was stopped. */
 	if (!resumed && (status != FAIL_IO || all_said ||
 			 (c->asked_to_end && !open))) {
 		c->over = true;
 		if (status == 0 && taken < c->s->heard && !c->asked_to_end)
 			broken(c, "C5: it ended behind request %zu", taken);
-		/* A run that is left is beyond the promise. */
+		/* A run that ends with open requests is beyond the promise. */
 		if (open && (status == 0 || !scenario_may_fail(c->s)))
 			broken(c, "%s, and the run ended with %d", open,
 			       status);
@@ -564,14 +578,15 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 	if (c->over)
 		return;
 	c->asked_to_end = false;
-	/* What it had given out last may not be in the journal. */
+	/* Its last leases may not be in the journal. */
 	program_forget(c->program, accounts_mark(c->accounts));
 	wait_to_begin(c, p, rng_below(&c->rng, 500));
 }
 
 /*
- * Whoever begins a job again begins what it had told to end, be it that it ends
- * when the coordinator is there again.
+ * A server that got STOP stays down until the coordinator is started again: who
+ * starts a job again starts its servers, too.  If the coordinator was,
+ * meanwhile, the server is started now.
  */
 static void
 end_as_told(struct cluster *c, struct process *p)
@@ -617,7 +632,8 @@ end_worker(struct cluster *c, struct process *p, int status)
 		wait_to_begin(c, p, 500);
 }
 
-/* It is over, or another one has its site, and that may die. */
+/* The relay ends with the run, or because another relay has its site: then it
+   is started again, as that one may die. */
 static void
 end_relay(struct cluster *c, struct process *p, int status)
 {
@@ -634,12 +650,13 @@ end_relay(struct cluster *c, struct process *p, int status)
 		wait_to_begin(c, p, 500);
 }
 
-/* It may be that the run was over, or that it lost somebody. */
+/* An evaluator may fail because the run is over, or because it lost a server or
+   the coordinator. */
 static void
 end_evaluator(struct cluster *c, struct process *p, int status)
 {
 	const struct fail *why = host_eval_why(p->eval);
-	/* Submitters may be yet to hear of steps of theirs that are void. */
+	/* Submitters may not have heard yet of steps that are void. */
 	const double given_up = (double)accounts_given_up(c->accounts) +
 		(c->s->o.queue ? (double)c->voided : 0);
 	double loss = 0, all;
@@ -663,14 +680,14 @@ end_evaluator(struct cluster *c, struct process *p, int status)
 	p->wanted = false;
 }
 
-/* Was it told to, or has it come to an end of its own? */
+/* Was the run told to end, or has it ended? */
 static bool
 run_ends(const struct cluster *c)
 {
 	return c->asked_to_end || c->over || c->may_end;
 }
 
-/* The coordinator may have said that the run has ended, to its submitters. */
+/* May the coordinator have told its submitters that the run has ended? */
 static bool
 may_have_ended(const struct cluster *c)
 {
@@ -680,10 +697,8 @@ may_have_ended(const struct cluster *c)
 		c->now - p->began_at < c->s->o.lease_ms * 1000;
 }
 
-/*
- * It has all, or the run has ended.  Else it had no room, or the coordinator
- * was away for too long: whoever began it begins it again.
- */
+/* A submitter ends when it has all results, or with the run.  If its disk was
+   full, or the coordinator was away for too long, it is started again. */
 static void
 end_submitter(struct cluster *c, struct process *p, int status)
 {
@@ -736,9 +751,9 @@ end_process(struct cluster *c, struct process *p, int status)
 		end_worker(c, p, status);
 }
 
-/* ---- what they do ---- */
+/* ---- what processes do ---- */
 
-/* Milliseconds before it is done with what arrived. */
+/* Milliseconds that a process needs for a packet before it handles it. */
 static uint64_t
 cost(const struct cluster *c, const struct process *p, const struct packet *e)
 {
@@ -774,7 +789,7 @@ receive(struct cluster *c, struct process *p, const struct packet *e)
 	}
 }
 
-/* What always holds of a role, when it has taken an event. */
+/* Checks the invariants of a role after an event. */
 static void
 check(struct cluster *c, const struct process *p)
 {
@@ -858,7 +873,7 @@ trace_packet(const struct packet *e)
 		trace("<- %llu %s", (unsigned long long)e->peer, describe(e));
 }
 
-/* It hears some of what has come, then acts on it. */
+/* A process receives some of the packets of its inbox, then acts. */
 static void
 run_process(struct cluster *c, struct process *p)
 {
@@ -897,7 +912,7 @@ run_process(struct cluster *c, struct process *p)
 
 /* ---- faults ---- */
 
-/* One that can do what there is. */
+/* Is there a worker, other than the one that goes, that can do the steps? */
 static bool
 leaves_a_worker(const struct cluster *c, const struct process *gone)
 {
@@ -934,18 +949,18 @@ crash_files(struct cluster *c, struct process *p)
 		files_crash(path, &c->rng);
 }
 
-/* A file of results may have lost its end. */
+/* A crash may have cut the end of a file of results. */
 static void
 read_all_again(struct cluster *c)
 {
 	read_results_again(c, c->read);
 }
 
-/* kill -9, or the machine dies; it comes back, or not. */
 /*
- * How many of these milliseconds a process is away for: one that is killed
- * when it is hardly back was not seen in between, and a run ends when a server
- * is not seen for as long as its patience.
+ * Returns how many of these milliseconds a process stays away.  The coordinator
+ * ends the run when it has not seen a server for its patience.  A process that
+ * is killed again just after its start was not seen in between, so its absences
+ * are added up, to at most 3/4 of the patience.
  */
 static uint64_t
 bound_absence(const struct cluster *c, struct process *p, uint64_t ms)
@@ -959,6 +974,7 @@ bound_absence(const struct cluster *c, struct process *p, uint64_t ms)
 	return away + ms < most ? ms : away < most ? most - away : 0;
 }
 
+/* kill -9, or the machine dies.  The process is started again, or not. */
 static void
 kill_process(struct cluster *c, struct process *p, const struct fault *f)
 {
@@ -1035,7 +1051,7 @@ kill_evaluators(struct cluster *c)
 	}
 }
 
-/* As by SIGTERM: it says BYE, and nobody comes in its place. */
+/* A worker leaves as by SIGTERM: it sends BYE, and no other takes its place. */
 static void
 end_gently(struct cluster *c, struct process *p)
 {
@@ -1048,7 +1064,7 @@ end_gently(struct cluster *c, struct process *p)
 	p->paid = p->wanted = false;
 }
 
-/* All servers and standbys lose their power, and come back together. */
+/* All servers and standbys lose their power, and are started again together. */
 static void
 power_cut(struct cluster *c, const struct fault *f)
 {
@@ -1056,14 +1072,17 @@ power_cut(struct cluster *c, const struct fault *f)
 		kill_process(c, &c->process[i], f);
 }
 
-/* Who goes on without it need not wait for it; who cannot waits, but not for so
-   long that the run may end. */
+/*
+ * A process hangs for ms.  If it is a relay, or a worker and others can do its
+ * steps, the run need not wait.  Else the run waits, so the time is bounded by
+ * a quarter of the patience: the run must not end.
+ */
 static void
 freeze(struct cluster *c, struct process *p, uint64_t ms)
 {
 	const uint64_t most = c->s->o.patience_ms / 4;
 
-	if (p->kind == PROCESS_RELAY) {		/* nobody waits for it */
+	if (p->kind == PROCESS_RELAY) {		/* nothing waits for it */
 		p->frozen_until = c->now + ms * 1000;
 		return;
 	}
@@ -1076,7 +1095,8 @@ freeze(struct cluster *c, struct process *p, uint64_t ms)
 	p->frozen_until = c->now + ms * 1000;
 }
 
-/* Those that went on without one that hangs may end, or run out of data. */
+/* The workers that went on without a hanging one may end, or run out of data:
+   then the hanging one must wake soon. */
 static void
 wake_the_last(struct cluster *c)
 {
@@ -1092,7 +1112,7 @@ wake_the_last(struct cluster *c)
 	}
 }
 
-/* One that stands still hears of it when it goes on. */
+/* A coordinator that hangs gets the signal when it wakes. */
 static void
 ask_to_end(struct cluster *c, const struct process *coord)
 {
@@ -1205,7 +1225,8 @@ trigger(struct cluster *c, size_t i)
 		c->pending[i].due = c->now + c->s->fault[i].later * 1000;
 }
 
-/* Faults whose number of steps, or warnings, has come. */
+/* Triggers the faults whose number of steps, publications or warnings is
+   reached; lets those happen that are due. */
 static void
 look_at_triggers(struct cluster *c)
 {
@@ -1241,7 +1262,8 @@ look_at_message(struct cluster *c, const struct packet *e, int to, int from)
 	}
 }
 
-/* Who is told to stop, and by whom: a standby by its server. */
+/* Notes which process gets STOP, and from which incarnation of the coordinator;
+   a standby gets it from its server. */
 static void
 note_stop(struct cluster *c, const struct packet *e, int to, int from)
 {
@@ -1267,8 +1289,8 @@ note_stop(struct cluster *c, const struct packet *e, int to, int from)
 
 /* ---- what must hold ---- */
 
-/* A server is where the coordinator says that its standby takes over, or that
-   it is back. */
+/* Checks a warning of the coordinator.  One that says that a standby takes over
+   or that a server is back tells where the server is now. */
 static void
 heed_warning(struct cluster *c, const char *line)
 {
@@ -1281,7 +1303,8 @@ heed_warning(struct cluster *c, const char *line)
 	trace("warns: %s", line);
 	if (strstr(line, "an error of ps-coord"))
 		broken(c, "C1: %.200s", line);
-	/* One that died again while it recovered had not acknowledged it. */
+	/* A server that died again while it recovered had not acknowledged the
+	   steps. */
 	if (strstr(line, "less than it had acknowledged") &&
 	    !scenario_may_fail(c->s) &&
 	    sscanf(line, "server %zu", &server) == 1 &&
@@ -1314,7 +1337,8 @@ take_warnings(struct cluster *c, struct process *p)
 	text_reset(text);
 }
 
-/* In milliseconds, by what is slow in this scenario. */
+/* Returns the longest time without progress, in milliseconds, from what is slow
+   in this scenario. */
 static uint64_t
 patience(const struct scenario *s)
 {
@@ -1330,7 +1354,7 @@ patience(const struct scenario *s)
 	for (size_t i = 0; i < MAX_SERVERS; i++)
 		if (s->load_ms[i] > load)
 			load = s->load_ms[i];
-	/* An evaluation in batches of one takes so many answers of servers. */
+	/* An evaluation waits for an answer for each of its batches. */
 	if (s->answer_ms > 0)
 		load += 4 * (s->answer_ms + TICK_MS);
 	return 8 * s->o.lease_ms + 300 * trip / 1000 + 170 * compute +
@@ -1357,8 +1381,11 @@ check_progress(struct cluster *c)
 	       "no coordinator");
 }
 
-/* How far a step may be ahead of those that have not ended; what may have been
-   pushed is done when one before it is about to be given up. */
+/*
+ * C11: how far a step may be ahead of steps that have not ended.  Attempts
+ * after the first are left out: a step that may have been pushed is done
+ * although an earlier one is about to be given up.
+ */
 static void
 check_lease(struct cluster *c, const struct message *m)
 {
@@ -1401,7 +1428,7 @@ check_limits(struct cluster *c)
 
 /* ---- the end ---- */
 
-/* Who holds server i now: it runs, or was told to stop. */
+/* Returns the server that is now number i: it runs, or it ended by STOP. */
 static struct host_server *
 holder(struct cluster *c, size_t i, struct process **p)
 {
@@ -1413,7 +1440,8 @@ holder(struct cluster *c, size_t i, struct process **p)
 	return (*p)->server ? (*p)->server : (*p)->corpse;
 }
 
-/* Of so many records, of which so many steps have been done. */
+/* C7 of one data set: the visits of each of its records, and the steps that
+   were done. */
 static void
 check_visits(struct cluster *c, const char *which, const double *visits,
 	     uint64_t records, uint64_t steps)
@@ -1462,7 +1490,8 @@ find_table(const struct model *model, const char *layer)
 	return UINT32_MAX;
 }
 
-/* What all servers hold, if all do; free its visits. */
+/* Adds up what all servers hold; false: not all have the run.  The caller frees
+   the visits. */
 static bool
 hold_all(struct cluster *c, struct holding *h)
 {
@@ -1488,7 +1517,8 @@ hold_all(struct cluster *c, struct holding *h)
 		struct process *p;
 		struct host_server *server = holder(c, i, &p);
 
-		/* What nobody has asked it yet nobody relies on. */
+		/* A server with older files that no PLAN has reached is not
+		   relied on. */
 		all = server && !p->aged &&
 			host_server_values(server, &plan, i, h,
 					   clock_of(c, p));
@@ -1497,7 +1527,7 @@ hold_all(struct cluster *c, struct holding *h)
 	return all;
 }
 
-/* Rounds may still be run again for a server: they end in order. */
+/* Left out for rounds, which may still be run again for a server. */
 static void
 check_rest(struct cluster *c)
 {
@@ -1571,7 +1601,8 @@ check_last_checkpoint(struct cluster *c)
 		checkpoint_close(from);
 }
 
-/* What could not be ended in time is told, also if that is not the reason. */
+/* C8: a run that gave up steps in flight must report what was not saved, even
+   if it ends for another reason. */
 static void
 check_unsaved(struct cluster *c)
 {
@@ -1590,12 +1621,12 @@ check_unsaved(struct cluster *c)
 		checkpoint_close(from);
 }
 
-/* Does a run that ends so keep what was done? */
+/* Must the servers hold all that was done when the run ends in this way? */
 static bool
 ends_well(const struct cluster *c)
 {
-	/* A step that went well once cannot be done again: some server lacks
-	   it.  So may be when there are no data left to do it with. */
+	/* A step that was done cannot be run again for a server that lacks it;
+	   or no data are left to run it with. */
 	if (c->in_haste)
 		return false;
 	if (c->out.status == FAIL_DATA)
@@ -1808,7 +1839,7 @@ cluster_end(struct cluster *c)
 	files_end(c->folder);
 }
 
-/* When this process does something next. */
+/* When this process acts next. */
 static uint64_t
 wakes(const struct process *p)
 {
@@ -1867,7 +1898,7 @@ deliver(struct cluster *c)
 	}
 }
 
-/* Is there a fault whose time is known, and has not come? */
+/* Is there a fault that is due at a known time, or still in effect? */
 static bool
 faults_lie_ahead(const struct cluster *c)
 {
@@ -1877,10 +1908,8 @@ faults_lie_ahead(const struct cluster *c)
 	return c->quiet > c->now && c->now < LAST_WAIT_MS * 1000;
 }
 
-/*
- * Requests come now and then, as a person types them; the last ones when what
- * was to happen has happened.
- */
+/* Requests come now and then, as from a person who types.  The last ones come
+   after the faults whose time is known. */
 static void
 allow_requests(struct cluster *c)
 {
@@ -1901,7 +1930,7 @@ allow_requests(struct cluster *c)
 		host_coord_allow(p->coord, c->allowed);
 }
 
-/* So do those of submitters. */
+/* The requests of submitters come in the same way. */
 static void
 allow_submitters(struct cluster *c)
 {
@@ -1926,7 +1955,8 @@ allow_submitters(struct cluster *c)
 	}
 }
 
-/* When all have ended, and our own requests too, the last one says stop. */
+/* The stopper starts when all submitters have ended and the coordinator's own
+   requests are answered. */
 static void
 look_at_stopper(struct cluster *c)
 {

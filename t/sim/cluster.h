@@ -1,33 +1,37 @@
 /*
- * cluster - a run of a scenario: processes, their supervisor, what befalls
- * them, and what must hold.
+ * cluster - one run of a scenario: the processes, the supervisor that starts
+ * them again, the faults, and what must hold.
  *
  * After every event:
  *
- *	C1  nothing that can go on stands still: while nothing befalls the
- *	    cluster, there is a new result, or a new checkpoint, at least every
- *	    so often
+ *	C1  the run makes progress: while no fault is in effect, there is a new
+ *	    result or a new checkpoint within a time that depends on the
+ *	    scenario (patience() in cluster.c)
  *	C2  the rules of accounts.h hold
  *	C3  no message is malformed
- *	C4  no worker ends of its own accord but by the coordinator's word
- *	C10 an evaluator scores its step, all of it and no other
- *	C11 no step is leased further ahead than was asked
- *	C12 what a server, or its standby, had acknowledged is not run again
- *	C13 a submitter, however often it dies, ends when all that it asked is
+ *	C4  no worker ends unless the coordinator told it to
+ *	C10 an evaluator scores the step that it reports: all of it, and no
+ *	    other step
+ *	C11 no step is leased further ahead than the mode allows
+ *	C12 a step that a server, or its standby, had acknowledged is not run
+ *	    again
+ *	C13 a submitter, however often it dies, ends when all its requests are
  *	    answered
- *	C14 no relay ends of its own accord, unless another one has its site
+ *	C14 no relay ends of its own accord, unless another relay has its site
  *
  * At the end:
  *
- *	C5  the run ends, with status 0; beyond the promise with a reason
- *	C6  every weight on every server is the number of the steps that were
- *	    told as done; more only if steps were given up by a coordinator
- *	    that had lost what it was told of them last, or that somebody had
- *	    begun, and nobody had data to do
- *	C7  of the coordinator's data each record was visited as often as any
- *	    other, but for the epoch that is not over
- *	C8  so it is in the last checkpoint, which is final
- *	C9  a checkpoint of step N, whenever it is published, holds N of each
+ *	C5  the run ends with status 0; where a fault is beyond the promise, it
+ *	    may end with another status and a reason
+ *	C6  every weight on every server is the number of steps that were
+ *	    reported as done.  It may be more only by steps that were given up
+ *	    by a coordinator that had lost the end of its journal, or that one
+ *	    worker had begun and no other worker had data to do
+ *	C7  each record of the coordinator's data was visited as often as any
+ *	    other, except for the epoch that is not over
+ *	C8  C6 holds of the last checkpoint, too, and that one is final
+ *	C9  a checkpoint of step N, whenever it is published, holds exactly N
+ *	    steps in each weight
  */
 #ifndef PS_SIM_CLUSTER_H
 #define PS_SIM_CLUSTER_H
@@ -38,11 +42,12 @@ struct verdict {
 	bool broken;
 	char why[240];
 	uint64_t events;
-	size_t befell;		/* faults that came to happen */
-	int status;		/* of the coordinator, in the end */
+	size_t befell;		/* faults that happened */
+	int status;		/* exit status of the coordinator */
 };
 
-/* deaf: a control, which does not hear one of the results: that is broken. */
+/* Runs the scenario.  deaf: a control run, in which the simulator ignores the
+   result of step 0, so that the run must be reported as broken. */
 struct verdict cluster_run(struct scenario *, bool deaf);
 
 #endif

@@ -32,7 +32,7 @@ find(const struct stat *st)
 	return NULL;
 }
 
-/* ---- in the place of the system's ---- */
+/* ---- functions that replace the system's ---- */
 
 static int
 make_safe(int fd)
@@ -91,7 +91,7 @@ pwrite(int fd, const void *bytes, size_t size, off_t at)
 	return refused(fd) ? -1 : syscall(SYS_pwrite64, fd, bytes, size, at);
 }
 
-/* ---- what befalls them ---- */
+/* ---- faults ---- */
 
 void
 files_full(bool is_full)
@@ -165,7 +165,7 @@ tear(const char *path, const struct stat *st, off_t kept, struct rng *rng)
 			perror(path);
 		return;
 	}
-	/* Blocks of the file came to the disk, but not all. */
+	/* The size reached the disk, but some blocks did not: they are zero. */
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd >= 0 && pwrite(fd, zeros, (size_t)(st->st_size - at) <
 			      sizeof(zeros) ? (size_t)(st->st_size - at) :

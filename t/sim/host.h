@@ -2,9 +2,9 @@
  * host - the programs of a simulated cluster: the real roles, and what their
  * main() does around them, without sockets, clocks and threads.
  *
- * A host is given what arrived, an event at a time, then is to act: it writes
- * files, answers.  Both return HOST_RUNS, or the exit status of the program.
- * To free a host is kill -9: nothing more is sent or written.
+ * A host takes one packet at a time (x_receive()), and then acts (x_act()): it
+ * writes files and sends answers.  Both return HOST_RUNS, or the exit status of
+ * the program.  x_free() is kill -9: nothing more is sent or written.
  */
 #ifndef PS_SIM_HOST_H
 #define PS_SIM_HOST_H
@@ -15,24 +15,24 @@
 
 #define HOST_RUNS	(-1)
 
-/* What all programs of a run have in common; all borrowed. */
 struct program;
 
+/* What all programs of a run have in common; all of it is borrowed. */
 struct site {
 	const struct scenario *scenario;
 	const struct model *model;
 	const struct model_source *source;
-	const char *folder;	/* its files: requests, results, ck/ */
-	const struct externals *externals;	/* who computes its steps, if
-						   its model has a line */
-	struct program *program;	/* of these, or NULL */
+	const char *folder;	/* of the run's files: requests, results, ck/ */
+	const struct externals *externals;	/* compute the steps, if the
+						   model has a step line */
+	struct program *program;	/* behind the externals, or NULL */
 };
 
 /* ---- ps-coord ---- */
 
 struct host_coord;
 
-/* NULL: it ended at once, with *status. */
+/* Returns NULL if the program ended at once, and its exit status in *status. */
 struct host_coord *host_coord_new(const struct site *, struct outbox *,
 				  uint64_t life, uint64_t now_ms,
 				  int *status);
@@ -40,23 +40,27 @@ void host_coord_free(struct host_coord *);
 void host_coord_receive(struct host_coord *, const struct packet *,
 			uint64_t now_ms);
 int host_coord_act(struct host_coord *, uint64_t now_ms);
-/* As by SIGTERM. */
+/* Stops it as SIGTERM does. */
 void host_coord_stop(struct host_coord *, uint64_t now_ms);
-/* The next request may be read. */
+/* Lets it read its requests up to this number. */
 void host_coord_allow(struct host_coord *, size_t requests);
-/* Bytes of results that it knows to have been written. */
+/* Returns how many bytes of results it knows to be written. */
 uint64_t host_coord_written(const struct host_coord *);
-size_t host_coord_taken(const struct host_coord *);	/* requests */
-uint64_t host_coord_newest(const struct host_coord *);	/* checkpoint */
-bool host_coord_publishes(const struct host_coord *);	/* one, now */
-/* Warnings since the last call, a line each; the caller empties it. */
+/* The number of requests that it has taken. */
+size_t host_coord_taken(const struct host_coord *);
+/* The step of the newest checkpoint. */
+uint64_t host_coord_newest(const struct host_coord *);
+bool host_coord_publishes(const struct host_coord *);	/* a checkpoint, now */
+/* Returns the warnings since the last call, a line each; the caller empties the
+   text. */
 struct text *host_coord_warnings(struct host_coord *);
-/* NULL, or what does not hold of it: see coord_check(). */
+/* Returns NULL, or the invariant of coord_check() that does not hold. */
 const char *host_coord_check(const struct host_coord *, uint64_t now_ms);
-/* Why it ended. */
+/* host_coord_ends() returns whether it is ending; host_coord_why() why it
+   ended. */
 bool host_coord_ends(const struct host_coord *);
 const struct fail *host_coord_why(const struct host_coord *);
-/* A line of progress; good until the next call. */
+/* Returns a line of progress, good until the next call. */
 const char *host_coord_state(struct host_coord *, uint64_t now_ms);
 
 /* ---- ps-serve ---- */
@@ -86,11 +90,11 @@ void host_worker_free(struct host_worker *);
 int host_worker_receive(struct host_worker *, const struct packet *,
 			uint64_t now_ms);
 int host_worker_act(struct host_worker *, uint64_t now_ms);
-/* It computes, and says so meanwhile. */
+/* It is computing, and reports that it is alive meanwhile. */
 void host_worker_breathe(struct host_worker *);
 const struct fail *host_worker_why(const struct host_worker *);
 const char *host_worker_check(const struct host_worker *);
-/* It can read nothing any more. */
+/* Returns whether it can read no more examples. */
 bool host_worker_exhausted(const struct host_worker *);
 
 /* ---- ps-relay ---- */
@@ -118,7 +122,8 @@ int host_eval_receive(struct host_eval *, const struct packet *,
 		      uint64_t now_ms);
 int host_eval_act(struct host_eval *, uint64_t now_ms);
 const struct fail *host_eval_why(const struct host_eval *);
-/* When it has ended with 0: the loss, and the step that it is of. */
+/* Returns, when it has ended with status 0, the loss and the step of its
+   cut. */
 double host_eval_scored(const struct host_eval *, uint64_t *step);
 
 /* ---- ps-submit, with -n, -o and --detach ---- */
@@ -132,9 +137,10 @@ void host_submit_free(struct host_submit *);
 int host_submit_receive(struct host_submit *, const struct packet *,
 			uint64_t now_ms);
 int host_submit_act(struct host_submit *, uint64_t now_ms);
-/* The next request may be read. */
+/* Lets it read its requests up to this number. */
 void host_submit_allow(struct host_submit *, size_t requests);
-/* It has ended as all that was accepted is answered: so many requests. */
+/* Returns whether it has ended because every request that was accepted is
+   answered, and the number of these. */
 bool host_submit_is_over(const struct host_submit *, uint64_t *accepted);
 const struct fail *host_submit_why(const struct host_submit *);
 
@@ -144,43 +150,46 @@ const struct fail *host_submit_why(const struct host_submit *);
 #define MODEL_TABLES	3
 
 /*
- * Each step adds one to every weight but those of "visits", and for a second
- * data set of "visits2", of which each record of the coordinator's data adds to
- * its own, divided by the examples of its step.
+ * Writes the model.  Each step adds one to every weight except those of
+ * "visits" and, for a second data set, "visits2".  There each record of the
+ * coordinator's data adds to its own row: 1 divided by the examples of its
+ * step.
  */
 void host_model_text(const struct scenario *, char *text, size_t size);
 
-/* One more record to be scored: its loss is the sum of the weights, without
+/* Adds a record to be scored: its loss is the sum of the weights, without
    visits. */
 void host_record_score(struct batch *, const struct scenario *,
 		       const struct model *);
 
-/* What servers hold: the least and the largest of all weights but visits',
-   and those by record, which are added to. */
-/* U and V, which together are what any other weight is: see program.h. */
+/* Returns whether it is U or V, whose sum is what any other weight is
+   (program.h). */
 bool host_counts_steps(const char *variable);
-/* W, which is as any other weight, but of no loss. */
+/* Returns whether it is W, which counts steps like any other weight, but is not
+   part of the loss. */
 bool host_is_wide(const char *variable);
-/* Does it have H, and is it that: see program.h. */
+/* Return whether the model has the variables G and H, and whether this is one
+   of them (program.h). */
 bool host_tells_attempts(const struct scenario *);
 bool host_is_of_attempts(const char *variable);
 
+/* What all servers hold: the least and the largest of all weights except
+   visits, and the visits of each record. */
 struct holding {
 	float least, most;
-	double sum;		/* of these, each row once */
-	double *visits;		/* NULL: there are none; of the second data set
-				   behind those of the first */
-	uint32_t variable[2];	/* visits' numbers in the model */
+	double sum;		/* of these weights, each row once */
+	double *visits;		/* NULL: there are none; those of the second
+				   data set follow those of the first */
+	uint32_t variable[2];	/* of visits and visits2, by its number in the
+				   model */
 	uint64_t records;	/* of the first data set */
-	const struct variable *model;	/* the model's, */
-	float counted;		/* of those that count steps of a line */
-	double odd;		/* the sum of what tells attempts apart */
+	const struct variable *model;	/* the variables of the model */
+	float counted;		/* U + V */
+	double odd;		/* G + H, which must be 0 */
 };
 
-/*
- * What this server holds of the plan, by its own answers to pulls.  false: it
- * does not have this run.
- */
+/* Adds to the struct what this server holds of the plan, as its answers to
+   pulls say.  false: it does not have this run. */
 bool host_server_values(struct host_server *, const struct plan *,
 			size_t index, struct holding *, uint64_t now_ms);
 

@@ -30,8 +30,8 @@ struct host_coord {
 	struct fail why;
 };
 
-/* The splits of one of the coordinator's data sets: files of nothing but
-   numbers. */
+/* Makes the sampler of one of the coordinator's data sets.  A file is a number,
+   and all its records are numbers; nothing is read. */
 static struct sampler *
 make_sampler(const struct scenario *s, size_t dataset)
 {
@@ -104,7 +104,7 @@ host_coord_new(const struct site *site, struct outbox *outbox, uint64_t life,
 	h->out = h->in.fd = -1;
 	h->o = s->o;
 	h->o.life = life;
-	h->o.checkpoint = false;	/* the publisher says so */
+	h->o.checkpoint = false;	/* publisher_begin() sets it */
 	h->o.beside_journal = s->o.checkpoint;
 	h->o.samplers = make_samplers(s, site->model);
 	h->ckpt.keep = 5;
@@ -201,7 +201,7 @@ say(struct host_coord *h, uint64_t now)
 		coord_note(h->coord, h->written, false, now);
 }
 
-/* Nobody reads it: that it can be written at any time is what matters. */
+/* Nobody reads it: it must be possible at any time. */
 static void
 write_status(struct host_coord *h, uint64_t now)
 {
@@ -235,7 +235,7 @@ host_coord_act(struct host_coord *h, uint64_t now)
 	if (h->lost)
 		status = FAIL_IO;
 	trace("ends with %d: %s", status, h->why.text);
-	/* What ends well removes its journal. */
+	/* Closing the journal of a run that ended well removes the file. */
 	journal_file_close(h->journal);
 	h->journal = NULL;
 	return status;

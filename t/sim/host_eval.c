@@ -14,7 +14,8 @@ struct host_eval {
 	struct evaluation evaluation;
 	struct batch batch;
 	bool begun, pulling, over;
-	uint64_t at;		/* records that were handed out */
+	uint64_t at;		/* records that were scored or are being
+				   scored */
 	struct fail why;
 };
 
@@ -55,7 +56,7 @@ begin(struct host_eval *h, const struct model *model)
 	h->begun = true;
 }
 
-/* One record at a time: training goes on meanwhile. */
+/* Scores one record at a time, so that training goes on meanwhile. */
 static int
 advance(struct host_eval *h, uint64_t now, struct fail *f)
 {

@@ -12,24 +12,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEAVE_MS	1000	/* for its standby, as in ps-serve */
-#define IDLE_MS		900000	/* the same */
+#define LEAVE_MS	1000	/* it waits for its standby, as ps-serve does */
+#define IDLE_MS		900000	/* as ps-serve */
 #define MEMORY		((uint64_t)1 << 30)
-#define PROBE		UINT64_MAX	/* who asks for values, as a peer */
+#define PROBE		UINT64_MAX	/* the peer that host_server_values()
+					   pulls as */
 
 struct host_server {
 	struct server *server;
 	struct saver *saver;
 	struct wal *log;
 	char folder[128];
-	uint64_t leaves_at;	/* it was told to stop; or 0 */
-	uint64_t coordinator;	/* it registers there; or 0 */
+	uint64_t leaves_at;	/* after it got STOP; or 0 */
+	uint64_t coordinator;	/* where it registers, a peer; or 0 */
 	size_t index;
 	const char *endpoint;
 	uint64_t life;
 	bool unwanted;
 	struct fail why;
-	/* Of host_server_values() alone. */
+	/* The rest is for host_server_values(). */
 	struct outbox *outbox, out;
 	struct holding *holding;
 	const struct plan *plan;
@@ -40,7 +41,8 @@ struct host_server {
 
 /* ---- what it holds ---- */
 
-/* Of the part that was asked for: table pieces in order, then dense ones. */
+/* Takes the values of the part that was pulled: the pieces of tables first, in
+   order, then the dense ones. */
 static void
 take_values(struct host_server *h, const struct message *m)
 {
@@ -219,7 +221,7 @@ host_server_free(struct host_server *h)
 	free(h);
 }
 
-/* As prog/registration does. */
+/* Does what lib/prog/registration.c does. */
 static void
 receive_registrar(struct host_server *h, const struct packet *p)
 {

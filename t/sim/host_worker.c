@@ -16,17 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A step that its program is asked for, and does not answer yet. */
+/* A call of the step program that is not answered yet. */
 struct asked {
 	const struct external_call *call;
-	uint64_t answered_ms;	/* when it does */
+	uint64_t answered_ms;	/* when it will be answered */
 	uint64_t sent;		/* a hash of what it was sent */
 };
 
 struct host_worker {
 	const struct site *site;
-	struct externals externals;	/* the site's, but that it takes time,
-					   and its own data come to an end */
+	struct externals externals;	/* those of the site, with a delay, and
+					   with an end of the program's own
+					   data */
 	bool own_ended;
 	struct asked asked[EXTERNAL_ASKED];
 	size_t asks, index;
@@ -39,14 +40,16 @@ struct host_worker {
 	uint64_t evaluation, eval_at;
 	struct rng rng;
 	char where[16];
-	bool data_over, broken;	/* broken: nothing more can be read */
-	uint64_t put_back;	/* examples, which still can */
+	bool data_over, broken;	/* broken: no new example can be read */
+	uint64_t put_back;	/* examples that were put back, and can be read
+				   again */
 	struct fail why;
 };
 
-#define BAD	INFINITY	/* the label of what cannot be trained */
+#define BAD	INFINITY	/* label of a record that cannot be trained */
 
-/* What flows out of the layers, in words; and how much of it is written. */
+/* Adds the names of the layers whose outputs are summed; returns the bytes
+   written. */
 static size_t
 add_layers(const struct scenario *s, char *text, size_t size)
 {
@@ -58,7 +61,8 @@ add_layers(const struct scenario *s, char *text, size_t size)
 				    " visits" : "");
 }
 
-/* Of a program with data of its own: the weights of a step, in pairs. */
+/* The model of a program with data of its own: LOSS_OF_A_STEP weights, in
+   variables of two. */
 static void
 own_model_text(char *text, size_t size)
 {
@@ -74,8 +78,9 @@ own_model_text(char *text, size_t size)
 }
 
 /*
- * Local steps that come to what a single one would: with several batches each
- * does its share, with one the momentum is 0 before it, unless it was kept.
+ * Adds local steps that come to what one step would.  With several batches each
+ * does its share.  With one batch the momentum is 0 before it, so it does not
+ * matter, unless it was kept by mistake.
  */
 static size_t
 add_local(const struct scenario *s, char *text, size_t size)
@@ -183,8 +188,8 @@ input_of(struct batch *b, const struct model *model, const char *name)
 	return NULL;
 }
 
-/* Its gradient is -1 for all that it touches, as the label is so large; that of
-   a bad one is not finite. */
+/* The label is so large that the gradient is -1 for each weight; that of a bad
+   record is not finite. */
 static void
 add_record(struct batch *b, const struct model *model, uint64_t number,
 	   float label)
@@ -207,7 +212,7 @@ add_record(struct batch *b, const struct model *model, uint64_t number,
 	feature_add_value(&b->label, e, label);
 }
 
-/* One of the coordinator's second data set. */
+/* Adds a record of the coordinator's second data set. */
 static void
 add_second(struct batch *b, const struct model *model, uint64_t number)
 {
@@ -217,8 +222,8 @@ add_second(struct batch *b, const struct model *model, uint64_t number)
 	feature_add_value(input_of(b, model, "z"), e, 1);
 }
 
-/* So many of each data set; of workers' own second one as many as of the
-   first. */
+/* Sets the number of examples of each data set.  Workers' own second data set
+   has as many as the first. */
 static void
 count_each(struct batch *b, const struct scenario *s,
 	   const struct model *model, uint64_t datasets)
@@ -241,7 +246,8 @@ host_record_score(struct batch *b, const struct scenario *s,
 	count_each(b, s, model, 1);
 }
 
-/* All records of a block of files with so many each, in their order. */
+/* Returns the numbers of all records of a block, in their order; of_a_file:
+   records of each file. */
 static uint64_t *
 list_records(const struct block *block, uint64_t of_a_file, size_t *count)
 {
@@ -262,7 +268,7 @@ list_records(const struct block *block, uint64_t of_a_file, size_t *count)
 	return list;
 }
 
-/* Which ones are bad the seed says: they are so for everybody. */
+/* The seed says which records are bad: they are bad for all workers. */
 static bool
 is_bad(const struct scenario *s, uint64_t record)
 {
@@ -300,7 +306,7 @@ records_of(const struct host_worker *h, size_t dataset)
 	return dataset == 0 ? s->file_records : s->second_records;
 }
 
-/* false: it is no block; nobody should say such a thing. */
+/* false: the bytes are not a block, which no coordinator should send. */
 static bool
 fill_slice(struct host_worker *h, const struct lease_slice *s, bool *bad)
 {
@@ -321,7 +327,7 @@ fill_slice(struct host_worker *h, const struct lease_slice *s, bool *bad)
 	return true;
 }
 
-/* All slices of the next step. */
+/* Fills the batch with all slices of the next step; false: there is none. */
 static bool
 fill_slices(struct host_worker *h, bool *bad)
 {
@@ -359,7 +365,8 @@ feed_slices(struct host_worker *h, uint64_t now)
 			worker_batch(h->worker, &h->batch, now, now * 1000);
 }
 
-/* How many of so many examples can be read; what was put back always can. */
+/* Returns how many of the wanted examples can be read.  Examples that were put
+   back always can. */
 static uint64_t
 can_read(struct host_worker *h, uint64_t want)
 {
@@ -387,7 +394,8 @@ feed_steps(struct host_worker *h, uint64_t now)
 	}
 	while (!h->data_over && (want = worker_want(h->worker)) > 0) {
 		const struct worker_next *next = worker_next(h->worker);
-		/* What went well once does so when it is run again. */
+		/* An example that was good is good again when its step is run
+		   again. */
 		const bool bad = s->flaw == FLAW_VALUE && next &&
 			next->attempt > 0 &&
 			rng_below(&h->rng, s->flaw_in) == 0;
@@ -466,7 +474,7 @@ hash_sent(const struct external_call *c)
 	return hash;
 }
 
-/* One after the other. */
+/* Answers come in the order of the calls. */
 static void
 ask(void *own, const struct external_call *c)
 {
@@ -495,7 +503,7 @@ answered(void *own, const struct external_call *c)
 		h->now >= h->asked[0].answered_ms;
 }
 
-/* Of data of its own, that are no more. */
+/* Have the program's own data ended? */
 static bool
 has_ended(struct host_worker *h, const struct external_call *c)
 {

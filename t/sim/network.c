@@ -8,23 +8,24 @@
 #define NEVER	UINT64_MAX
 #define NOBODY	(-1)
 
-/* One direction of a connection, or what is due at a node. */
+/* One direction of a connection. */
 struct way {
 	struct packet *first, **end;
 	uint64_t last;		/* when the last packet arrives */
-	uint64_t free;		/* when a slow link has sent it */
+	uint64_t free;		/* when a slow link has sent all of it */
 };
 
 struct connection {
-	int dialler, listener;	/* dialler NOBODY: there is none */
-	uint64_t dial_peer, listen_peer;	/* listen_peer 0: nobody */
-	bool whole;		/* what the dialler sends goes somewhere */
-	bool told;		/* the dialler has heard UP, and no DOWN */
-	bool silent;		/* the other machine is gone: nobody knows */
-	bool ended;		/* the dialler is gone: what is under way
-				   still arrives */
+	int dialler, listener;	/* dialler NOBODY: the entry is free */
+	uint64_t dial_peer, listen_peer;	/* listen_peer 0: it is not
+						   connected */
+	bool whole;		/* what the dialler sends arrives */
+	bool told;		/* the dialler got UP, and no DOWN since */
+	bool silent;		/* the listener's machine died unnoticed */
+	bool ended;		/* the dialler is gone; packets under way still
+				   arrive */
 	uint64_t connect_at, break_at;
-	struct way back, forth;	/* to the dialler, to the listener */
+	struct way back, forth;	/* back: to the dialler */
 };
 
 struct link {
@@ -33,7 +34,7 @@ struct link {
 
 struct node {
 	bool alive;
-	uint64_t left_at;	/* it hears then that somebody left; NEVER */
+	uint64_t left_at;	/* when it gets LEFT; or NEVER */
 	struct network *network;
 	struct outbox outbox;
 };
@@ -58,7 +59,7 @@ way_drop(struct way *w)
 	w->last = 0;
 }
 
-/* Behind all that is on its way already. */
+/* Adds a packet after those that are under way. */
 static struct packet *
 way_add(struct way *w, enum packet_kind kind, uint64_t peer, uint64_t due)
 {
@@ -71,7 +72,7 @@ way_add(struct way *w, enum packet_kind kind, uint64_t peer, uint64_t due)
 	return p;
 }
 
-/* A random number of the last ones never arrives. */
+/* Drops a random number of the last packets. */
 static void
 way_lose(struct way *w, struct rng *rng)
 {
@@ -99,7 +100,7 @@ delay(struct network *n, int from, int to)
 		rng_below(&n->rng, 1 + n->o.jitter_us);
 }
 
-/* When a packet of this size that is sent now arrives. */
+/* When a packet of this size that is sent now will arrive. */
 static uint64_t
 arrival(struct network *n, struct way *w, int from, int to, size_t size)
 {
@@ -111,7 +112,7 @@ arrival(struct network *n, struct way *w, int from, int to, size_t size)
 		at += size * 1000 / l->rate;
 		w->free = at;
 	}
-	/* What a partition holds up is sent again when it is over. */
+	/* TCP sends what a partition held up again when it is over. */
 	if (l->blocked_until > at)
 		at = l->blocked_until;
 	return at + delay(n, from, to);
@@ -152,7 +153,8 @@ connect(struct network *n, struct connection *c)
 		delay(n, c->listener, c->dialler));
 }
 
-/* The listener is told that somebody left: soon, or when it is quiet. */
+/* The listener is notified that a peer left: at once, or up to the silence
+   later. */
 static void
 notify_left(struct network *n, int node)
 {
@@ -163,7 +165,7 @@ notify_left(struct network *n, int node)
 		n->node[node].left_at = at;
 }
 
-/* Is the dialler to be told UP, which has not arrived? */
+/* Is an UP for the dialler under way? */
 static bool
 up_under_way(const struct connection *c)
 {
@@ -189,7 +191,7 @@ break_off(struct network *n, struct connection *c)
 	plan_connect(n, c);
 }
 
-/* The one that dialled is gone for good. */
+/* The dialler is gone for good. */
 static void
 end_dialler(struct network *n, struct connection *c)
 {
@@ -336,7 +338,8 @@ network_begin(struct network *n, int node)
 
 		if (c->dialler == NOBODY || c->listener != node || c->ended)
 			continue;
-		if (c->silent)	/* its new life knows no such connection */
+		if (c->silent)	/* its new incarnation does not know the
+				   connection */
 			break_off(n, c);
 		else if (c->listen_peer == 0)
 			plan_connect(n, c);
@@ -425,7 +428,7 @@ network_slow(struct network *n, int from, int to, uint64_t rate,
 	n->link[from][to].slow_until = until;
 }
 
-/* What happens first to a connection, and when. */
+/* When the first event of a connection is due. */
 static uint64_t
 first_due(const struct connection *c)
 {
@@ -456,7 +459,7 @@ network_next(const struct network *n)
 	return next;
 }
 
-/* What is due on a connection, if it is for somebody. */
+/* Handles what is due on a connection; returns a packet, if one arrives. */
 static struct packet *
 take_from(struct network *n, struct connection *c, int *to, int *from)
 {

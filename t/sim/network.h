@@ -1,15 +1,22 @@
 /*
  * network - connections between the processes of a simulated cluster.
  *
- * Nodes are numbers; node 3 is dialled as "node:3".  It behaves as sys/net
- * does, at its worst.  What is sent over a connection arrives in order, after
- * the delay of its direction, or never: a connection that breaks loses what
- * is under way.  Connections overtake one another.  The node that dialled is
- * told that a connection is there (UP) and that it broke (DOWN), late; what it
- * sends meanwhile is lost, or overtakes that news.  The node that was dialled
- * learns of a break by not being able to send, and that somebody left (LEFT).
- * Every message is written and read again, and its bytes are exactly as large
- * as they say.
+ * Nodes are numbers; node 3 is dialled as "node:3".  The network behaves as
+ * sys/net does on its worst day:
+ *
+ *	- messages of a connection arrive in order, each after the delay of
+ *	  its direction, or never: a connection that breaks loses messages
+ *	  that are under way
+ *	- connections overtake one another
+ *	- the node that dialled is notified that the connection is there (UP)
+ *	  and that it broke (DOWN), both late.  A message that it sends
+ *	  between the event and the notification is lost, or arrives before
+ *	  the notification
+ *	- the node that was dialled notices a break only when it cannot send;
+ *	  besides, it is notified that some peer left (LEFT)
+ *
+ * Every message is written and read again, and each of its frames is copied to
+ * memory of exactly its size, so that a sanitizer sees a read beyond it.
  */
 #ifndef PS_SIM_NETWORK_H
 #define PS_SIM_NETWORK_H
@@ -24,43 +31,43 @@ struct network;
 struct network_options {
 	uint64_t seed;
 	uint64_t delay_us[NETWORK_NODES][NETWORK_NODES];	/* one way */
-	uint64_t jitter_us;	/* besides, up to */
-	uint64_t silence_ms;	/* after which a connection is given up */
-	uint64_t redial_ms;	/* until a broken one is tried again, up to */
+	uint64_t jitter_us;	/* added to each delay, at most */
+	uint64_t silence_ms;	/* until a silent connection is given up */
+	uint64_t redial_ms;	/* until a broken connection is dialled again,
+				   at most */
 };
 
 struct network *network_new(const struct network_options *);
 void network_free(struct network *);
 
-/* A process begins there: its outbox, good until network_kill(). */
+/* Starts a process at the node.  Its outbox is good until network_kill(). */
 struct outbox *network_begin(struct network *, int node);
-/*
- * The process is gone.  crash: with its machine, so that nobody is told
- * before the silence has lasted.
- */
+/* Ends the process.  crash: its machine dies, too, so that no other node
+   notices before the silence has lasted. */
 void network_kill(struct network *, int node, bool crash);
 
-/* Is it of one who called this node, and is gone by now? */
+/* Is this peer a process that dialled this node and has ended by now? */
 bool network_orphan(const struct network *, int node, uint64_t peer);
 
-/* All connections between two nodes break. */
+/* Breaks all connections between two nodes. */
 void network_cut(struct network *, int a, int b);
-/* Nothing gets from one to the other until then. */
+/* Holds up all that is sent from one node to the other until then. */
 void network_block(struct network *, int from, int to, uint64_t until_us);
-/* Only so many bytes a millisecond do. */
+/* Lets through only rate bytes a millisecond until then. */
 void network_slow(struct network *, int from, int to, uint64_t rate,
 		  uint64_t until_us);
 
-/* When the next thing happens; UINT64_MAX: nothing will. */
+/* Returns when the next event is due; UINT64_MAX: there is none. */
 uint64_t network_next(const struct network *);
 /*
- * Time goes on to then: what is due arrives.  The first packet that does is
- * taken: to whom, from whom; free it.  NULL: there is none (any more).
+ * Moves the time on and handles what is due by then.  Returns the first packet
+ * that arrives, with its receiver and sender; the caller frees it.  NULL: no
+ * (further) packet arrives by then.
  */
 struct packet *network_take(struct network *, uint64_t now_us, int *to,
 			    int *from);
 
-/* Packets that no kind of message looks like. */
+/* Returns the number of packets that were found malformed. */
 size_t network_malformed(const struct network *);
 
 #endif

@@ -8,32 +8,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS	8192	/* whose arguments are kept */
+#define STEPS	8192	/* steps whose arguments are kept */
 #define LATE	16
 #define WIDE_LAG 2
 
 struct program {
 	struct externals externals;
-	char asked[STEPS][24];	/* what the first attempt at each got */
-	uint64_t asked_term[STEPS];	/* in that term */
-	uint64_t lost_from, lost_term;	/* steps from lost_from on may be other
-					   requests' from lost_term on */
-	uint64_t newest;		/* term */
+	char asked[STEPS][24];	/* the arguments of the first attempt at each */
+	uint64_t asked_term[STEPS];	/* and the term of it */
+	uint64_t lost_from, lost_term;	/* from the term lost_term on, steps
+					   from lost_from on may be of other
+					   requests */
+	uint64_t newest;		/* the newest term */
 	struct met {
-		uint64_t term;	/* in which it was asked for last, */
-		float h;	/* and the H of that */
+		uint64_t term;	/* the term of its last call, */
+		float h;	/* and the H that it was given */
 	} met[STEPS];
-	struct late {		/* another H than that of its step, of */
+	/* Calls with another H than that of their round, step; it is the H
+	   of a later round, at most last. */
+	struct late {
 		struct met met;
-		uint64_t step, last;	/* a round behind it, up to this one */
+		uint64_t step, last;
 	} late[LATE];
 	size_t lates;
-	uint64_t term, asks;	/* of what is asked */
+	uint64_t term, asks;	/* of the current call; calls so far */
 	size_t worker;
 	const char *broken;
 };
 
-/* Of requests, by turns, if the model has two lines. */
+/* P3: with two step lines, requests with odd numbers are for the second. */
 static void
 note_line(struct program *p, const struct external_call *c)
 {
@@ -45,13 +48,15 @@ note_line(struct program *p, const struct external_call *c)
 		p->broken = "P3: a step is of the line that it was asked for";
 }
 
-/* A step is what it was, whoever runs it again, and for whom. */
+/* P1, P2: a step has the same arguments, whichever worker runs it again, and
+   for whichever replica. */
 static void
 note_args(struct program *p, const struct external_call *c)
 {
 	char *was = c->step < STEPS ? p->asked[c->step] : NULL;
 	const uint64_t term = was ? p->asked_term[c->step] : 0;
-	/* The step may have been given to another request between the two. */
+	/* Between the two calls the step may have been given to another
+	   request. */
 	const bool comparable = was && *was && (c->step < p->lost_from ||
 		(term < p->lost_term) == (p->term < p->lost_term));
 
@@ -82,8 +87,10 @@ same(struct met a, struct met b)
 	return a.term == b.term && !(a.h < b.h || a.h > b.h);
 }
 
-/* What came too late for its round, which has ended, got the values of one
-   behind it: of which, those say that are asked for. */
+/*
+ * A call that comes too late for its round, which has ended, is given the H of
+ * a later round.  The calls of later rounds show which: until then it is kept.
+ */
 static void
 note_late(struct program *p, struct met met, uint64_t step)
 {
@@ -116,7 +123,7 @@ settle_late(struct program *p, struct met met, uint64_t step)
 	}
 }
 
-/* What a round is computed with is the same for all of its replicas. */
+/* P8: all replicas of a round are computed with the same H. */
 static void
 note_values(struct program *p, const struct external_call *c)
 {
@@ -135,7 +142,8 @@ note_values(struct program *p, const struct external_call *c)
 		*was = met;
 }
 
-/* The copy of what changes alike lags behind itself by few rounds. */
+/* P9: all numbers of W change alike, so they may differ only by the few rounds
+   that the copy of one lags behind. */
 static void
 note_wide(struct program *p, const struct external_call *c)
 {
@@ -150,7 +158,7 @@ note_wide(struct program *p, const struct external_call *c)
 		p->broken = "P9: what is lost of a change is in the next one";
 }
 
-/* The label comes behind what flows out of the layers, then come variables. */
+/* The outputs of layers come first, then the label, then variables. */
 static const struct external_array *
 find_label(const struct external_call *c)
 {
@@ -171,7 +179,8 @@ predict(const struct external_call *c, size_t example)
 	return (double)sum;
 }
 
-/* Each variable goes up by one in a step of its own, whatever its examples. */
+/* Sets the gradients: each variable that counts goes up by one in a step,
+   however many examples the step has. */
 static void
 count_step(struct program *p, const struct external_call *c, size_t examples)
 {
@@ -191,7 +200,7 @@ count_step(struct program *p, const struct external_call *c, size_t examples)
 	}
 }
 
-/* Of a second data set it has as many examples. */
+/* A step that reads a second data set has as many examples of it. */
 static void
 note_sets(struct program *p, const struct external_call *c)
 {
@@ -203,8 +212,8 @@ note_sets(struct program *p, const struct external_call *c)
 		p->broken = "P4: a step has all data sets that it takes";
 }
 
-/* Data of its own: the step of line "sum" has no label, that of "score" no
-   layers. */
+/* Is it a call of a program with data of its own?  A step of the line "sum" has
+   no label then, and one of "score" no layers. */
 static bool
 is_own(const struct external_call *c)
 {
@@ -228,7 +237,7 @@ call_own(struct program *p, const struct external_call *c)
 	return 0;
 }
 
-/* What has been counted, in weights of the layers. */
+/* The steps that U and V have counted, as a sum over the weights of layers. */
 static double
 counted(const struct external_call *c)
 {
@@ -271,7 +280,7 @@ ask(void *own, const struct external_call *c)
 		note_sets(p, c);
 }
 
-/* It is as fast as that; see host_worker. */
+/* Answers at once; host_worker.c adds the delay. */
 static bool
 answered(void *own, const struct external_call *c)
 {

@@ -41,7 +41,7 @@ between(struct rng *r, uint64_t least, uint64_t most)
 	return least + rng_below(r, most - least + 1);
 }
 
-/* About as many small ones as large ones. */
+/* Returns a number up to most; small ones are about as likely as large ones. */
 static uint64_t
 skewed(struct rng *r, uint64_t most)
 {
@@ -103,11 +103,12 @@ draw_workers(struct scenario *s, struct rng *r)
 		s->compute_ms[i] = compute + skewed(r, chance(r, 8) ? 200 :
 						    compute);
 	}
-	/* One is so much behind the others that they run ahead of it. */
+	/* One worker is often so slow that the others run ahead of it. */
 	if (chance(r, 3))
 		s->compute_ms[0] = 1 + compute *
 			between(r, 2, chance(r, 2) ? 5 : 30);
-	/* Of a longer one a program would say that it is alive. */
+	/* A real worker reports in a longer step that it is alive; here it does
+	   not. */
 	if (s->compute_ms[0] > s->o.lease_ms / 2)
 		s->compute_ms[0] = s->o.lease_ms / 2;
 }
@@ -148,7 +149,8 @@ draw_data(struct scenario *s, struct rng *r)
 
 	if (!s->sampler)
 		return;
-	most = 340 / of_a_step;		/* of all rows we ask at once */
+	most = 340 / of_a_step;		/* the check at the end pulls all rows
+					   at once */
 	s->shuffle = chance(r, 2);
 	s->files = between(r, 1, 3);
 	/* All steps are full, so that each record counts the same. */
@@ -159,8 +161,11 @@ draw_data(struct scenario *s, struct rng *r)
 	s->file_records = of_a_step * steps;
 }
 
-/* Of another length than the first one, which goes round it, or it round the
-   first; of numbers of its own. */
+/*
+ * The second data set has another length than the first: it ends earlier or
+ * later than that.  It has a generator of its own, so that old seeds draw as
+ * before.
+ */
 static void
 draw_second(struct scenario *s)
 {
@@ -185,7 +190,6 @@ scenario_counts_second(const struct scenario *s, size_t request)
 		rng_mix(s->seed ^ request) % 2 > 0;
 }
 
-/* Data of a program's own often end. */
 static void
 draw_end(struct scenario *s)
 {
@@ -205,15 +209,16 @@ draw_flaw(struct scenario *s, struct rng *r)
 	s->flaw = (enum flaw)between(r, FLAW_VALUE, FLAWS - 1);
 	s->flaw_in = in[rng_below(r, 4)];
 	s->o.keep_going = !chance(r, 4);
-	/* One is often still at what was before when others come to it. */
+	/* A slow worker is often still at an earlier step when the others come
+	   to the bad record. */
 	if (chance(r, 2)) {
 		s->workers = between(r, 3, 5);
 		s->compute_ms[0] = between(r, 50, 400);
 	}
 }
 
-/* Where data cannot be read a step may have too few batches to come to what one
-   step does. */
+/* A step of several local steps comes to what one step does only with all its
+   batches.  Where data cannot be read, it may lack some. */
 static void
 draw_local(struct scenario *s)
 {
@@ -259,7 +264,8 @@ draw_requests(struct scenario *s, struct rng *r)
 
 /* ---- faults ---- */
 
-/* What is told belongs together: what a seed is about. */
+/* Each row has messages of one subject, so that the faults of a seed meet one
+   another. */
 static const enum message_kind subjects[][8] = {
 	{ MESSAGE_HELLO, MESSAGE_WELCOME, MESSAGE_REFUSED, MESSAGE_OK,
 	  MESSAGE_PLAN, MESSAGE_MARK, MESSAGE_LOAD, MESSAGE_READY },
@@ -280,7 +286,8 @@ static const enum message_kind subjects[][8] = {
 #define SUBJECT_SAVE	2
 #define SUBJECT_VOID	4
 
-/* One of them is met more often: again while it recovers. */
+/* One server of each seed has most faults, so that some come while it
+   recovers. */
 static int
 draw_server_node(const struct scenario *s, struct rng *r)
 {
@@ -291,7 +298,7 @@ draw_server_node(const struct scenario *s, struct rng *r)
 		FIRST_SERVER + i;
 }
 
-/* The first one is met more often: it may be the slowest. */
+/* The first worker has most faults: it may be the slowest. */
 static int
 draw_worker_node(const struct scenario *s, struct rng *r)
 {
@@ -327,17 +334,15 @@ draw_span(const struct scenario *s, struct rng *r)
 	}
 }
 
-/*
- * Each seed has its own few kinds of faults and messages: so what is rare in
- * all of them together is usual in some (swarm testing: Groce et al., 2012).
- */
+/* Each seed has its own few kinds of faults and messages.  So what is rare in
+   all seeds together is common in some (swarm testing: Groce et al., 2012). */
 struct swarm {
 	enum fault_kind kind[24];
 	size_t kinds;
 	enum message_kind message[3];
 };
 
-/* Of what can be met at all. */
+/* Draws a row of subjects whose messages occur in this run. */
 static size_t
 draw_subject(const struct scenario *s, struct rng *r)
 {
@@ -363,8 +368,8 @@ draw_swarm(const struct scenario *s, struct swarm *w, struct rng *r)
 	const size_t subject = draw_subject(s, r);
 
 	*w = (struct swarm){ .kinds = 0 };
-	/* What is beyond the promise may end a run early: it is seldom, but
-	   where a log is to be older. */
+	/* An older log or journal may end a run early.  So this fault is rare,
+	   unless servers have logs. */
 	for (size_t i = 0; i < kinds; i++)
 		if (chance(r, 3) && (kind[i] != FAULT_AGE || s->wal[0] ||
 				     chance(r, 2)))
@@ -384,7 +389,7 @@ draw_trigger(const struct scenario *s, struct rng *r, struct fault *f,
 		AT_PUBLISH, AFTER_LAST, AFTER_LAST
 	};
 
-	/* Often it follows on the one before, and soon. */
+	/* Often a fault follows soon after the one before it. */
 	f->trigger = usual[rng_below(r, sizeof(usual) / sizeof(usual[0]))];
 	if (s->faults == 0 && f->trigger == AFTER_LAST)
 		f->trigger = AT_MESSAGE;
@@ -446,8 +451,11 @@ add_fault(struct scenario *s, const struct fault *f)
 		s->fault[s->faults++] = *f;
 }
 
-/* A main thread may hang for so long that it is given up, but not the run: only
-   where somebody else can go on it may hang for longer. */
+/*
+ * A main thread may hang long enough that the coordinator gives the process up,
+ * but not the run.  Only a worker may hang longer, where other workers can do
+ * its steps.
+ */
 static uint64_t
 draw_hang(const struct scenario *s, struct rng *r, int node)
 {
@@ -469,7 +477,7 @@ draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
 		draw_node(s, r);
 	if (f.kind == FAULT_AGE)
 		f.node = s->wal[0] ? draw_server_node(s, r) : COORDINATOR;
-	/* What is on disk then, and what is not? */
+	/* The journal may lack what was just reported or published. */
 	if (((f.trigger == AT_WARNING && f.words > 0) ||
 	     f.trigger == AT_PUBLISH) && s->journal && chance(r, 2)) {
 		f.kind = FAULT_CRASH;
@@ -479,21 +487,23 @@ draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
 	f.span = draw_span(s, r);
 	if (f.kind == FAULT_FREEZE)
 		f.span = draw_hang(s, r, f.node);
-	/* It takes as long as it takes, or is killed before. */
+	/* Half of the evaluators are never killed. */
 	if (f.kind == FAULT_EVALUATE && chance(r, 2))
 		f.span = NEVER;
-	/* Who leaves early leaves more behind than others may be ahead. */
+	/* A worker that leaves early leaves more records unread than the others
+	   may read ahead. */
 	if (f.kind == FAULT_LEAVE && s->sampler && chance(r, 2)) {
 		f.trigger = AT_STEPS;
 		f.nth = 1 + rng_below(r, 30);
 		f.later = 0;
 		f.node = FIRST_WORKER;
 	}
-	/* A worker need not come back; but one of them stays. */
+	/* A worker need not be started again; kill_process() keeps one of
+	   them. */
 	if (f.kind == FAULT_KILL && chance(r, 2))
 		f.span = chance(r, 2) ? NEVER : 0;
 	add_fault(s, &f);
-	/* A server and its standby at once, or two servers. */
+	/* Often a server dies soon after: the standby, or another one. */
 	if (f.kind == FAULT_KILL && f.node != COORDINATOR && chance(r, 3)) {
 		f.trigger = AFTER_LAST;
 		f.later = chance(r, 2) ? 0 : rng_below(r, 100);
@@ -503,7 +513,7 @@ draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
 	}
 }
 
-/* Some variables may be on some servers alone, however many there are. */
+/* Some variables may be placed on a range of servers. */
 static void
 draw_ranges(struct scenario *s)
 {
@@ -531,7 +541,7 @@ draw_ranges(struct scenario *s)
 	}
 }
 
-/* Some variables may travel in another way than the others, from some step
+/* Some variables may travel in another codec than the others, from some step
    on. */
 static void
 draw_codings(struct scenario *s)
@@ -553,7 +563,8 @@ draw_codings(struct scenario *s)
 		};
 		head[way]->next = &s->rule[way];
 	}
-	/* Small weights go as differences in bfloat16 alone, and exactly. */
+	/* bfloat16 has 8 bits, too few for weights that count steps; their
+	   differences from the round before are small, and exact in it. */
 	for (struct coding_rule *r = &s->o.pull; r; r = r->next)
 		if (s->o.mode == MODE_SYNC && chance(&rng, 3)) {
 			r->codec = &codec_bfloat16;
@@ -561,7 +572,8 @@ draw_codings(struct scenario *s)
 		}
 }
 
-/* A variable of more than a block, whose changes are pulled in few bits. */
+/* Adds W (program.h): it is larger than a block of a codec, and its changes are
+   pulled in few bits. */
 static void
 draw_wide(struct scenario *s)
 {
@@ -576,7 +588,7 @@ draw_wide(struct scenario *s)
 	if (!s->program || s->lines || s->o.mode != MODE_SYNC ||
 	    !chance(&rng, 2))
 		return;
-	/* Its gradients are counted. */
+	/* Gradients must be exact: weights count them. */
 	s->wide[WAY_PUSH].codec = &codec_float32;
 	s->wide[WAY_PULL] = few[rng_below(&rng, 3)];
 	s->wide[WAY_PULL].from = chance(&rng, 3) ? skewed(&rng, 50) : 0;
@@ -590,8 +602,8 @@ draw_wide(struct scenario *s)
 	}
 }
 
-/* When a fault comes, by these messages, or at a time in ms: at one of the
-   first few, or up to a later one. */
+/* When a fault may come: at one of these messages, the first few of a kind or
+   up to the many-th, or at up to ms milliseconds. */
 struct moments {
 	const enum message_kind *message;
 	size_t messages;
@@ -617,7 +629,7 @@ draw_moment(const struct scenario *s, struct rng *r, struct fault *f,
 
 /* ---- relays ---- */
 
-/* They die, hang, and lose some of those whom they know. */
+/* Relays die, hang, and lose connections. */
 static void
 draw_relay_fault(struct scenario *s, struct rng *r)
 {
@@ -643,8 +655,8 @@ draw_relay_fault(struct scenario *s, struct rng *r)
 	add_fault(s, &f);
 }
 
-/* Who is answered that a sum is staged dies before it says so: a relay, or a
-   worker, whose replica is done again while servers have the sum. */
+/* A worker or a relay dies when it is answered that its sum is staged, before
+   it reports that: the replica is computed again while servers have the sum. */
 static void
 draw_answered_fault(struct scenario *s, struct rng *r)
 {
@@ -659,8 +671,8 @@ draw_answered_fault(struct scenario *s, struct rng *r)
 	add_fault(s, &f);
 }
 
-/* Workers enough that each has one replica, and sites that have nodes of some:
-   their pushes may be added up. */
+/* Draws enough workers that each has one replica, and sites that have whole
+   nodes of the tree of sums: relays may add their pushes up. */
 static void
 draw_whole_sites(struct scenario *s, struct rng *r)
 {
@@ -675,7 +687,7 @@ draw_whole_sites(struct scenario *s, struct rng *r)
 		draw_answered_fault(s, r);
 }
 
-/* Of numbers of its own, as those of submitters. */
+/* It has a generator of its own, so that old seeds draw as before. */
 static void
 draw_relays(struct scenario *s)
 {
@@ -691,7 +703,7 @@ draw_relays(struct scenario *s)
 		s->worker_site[i] = chance(&rng, 5) ? 9 :
 			rng_below(&rng, s->relays);
 	for (size_t i = 0; i < s->relays; i++) {
-		/* Two of one site, one of which is a successor. */
+		/* Two relays of one site: the second is the successor. */
 		s->relay_site[i] = chance(&rng, 3) ? 0 : i;
 		s->relay_at[i] = skewed(&rng, 8000);
 	}
@@ -742,7 +754,7 @@ draw_asks(struct scenario *s, struct submitter_plan *p, struct rng *r)
 	p->ask[p->asks++] = (struct ask_line){ .op = 'j' };
 }
 
-/* They die and come back, and so does the coordinator. */
+/* Submitters die and are started again, and so is the coordinator. */
 static void
 draw_submitter_fault(struct scenario *s, struct rng *r)
 {
@@ -766,7 +778,7 @@ draw_submitter_fault(struct scenario *s, struct rng *r)
 	add_fault(s, &f);
 }
 
-/* Of numbers of its own: all else that a seed draws is as it was. */
+/* It has a generator of its own, so that old seeds draw as before. */
 static void
 draw_queue(struct scenario *s)
 {
@@ -799,8 +811,8 @@ draw_queue(struct scenario *s)
 		draw_submitter_fault(s, r);
 }
 
-/* Of numbers of its own, too: some evaluations, and some steps become what is
-   scored in the background.  The first ask may be of a cancellation. */
+/* Turns some evaluations, and some steps, into evaluations in the background,
+   with a generator of its own. */
 static void
 draw_background(struct scenario *s)
 {
@@ -854,7 +866,8 @@ scenario_draw(struct scenario *s, uint64_t seed)
 			  .option = "--push", .text = "drawn" },
 		.run = "run of the tests",
 	};
-	/* What else a seed draws is the same with it. */
+	/* These have generators of their own, so that old seeds draw as
+	   before. */
 	s->program = rng_mix(~seed) % 3 == 0;
 	s->answer_ms = s->program ? (uint64_t[]){ 0, 2, 60, 400 }[
 		rng_mix(seed ^ 8) % 4] : 0;
@@ -863,7 +876,8 @@ scenario_draw(struct scenario *s, uint64_t seed)
 		.option = "--pull", .text = "drawn"
 	};
 	s->o.batches = s->program || rng_mix(seed ^ 1) % 3 > 0 ? 1 :
-		2 << rng_mix(seed ^ 2) % 2;	/* sums stay exact */
+		2 << rng_mix(seed ^ 2) % 2;	/* powers of 2 keep sums
+						   exact */
 	s->lines = s->program && rng_mix(~seed) % 2 == 0;
 	s->o.fold_bytes = 1 + rng_mix(seed ^ 10) % 2 *
 		(rng_mix(seed ^ 11) % 3000);

@@ -1,8 +1,8 @@
 /*
- * scenario - all that a seed decides about a run, before it begins.
+ * scenario - all that a seed decides about a run, before it begins: the
+ * cluster, its options, the requests, and the faults.
  *
- * The cluster, its options, what is asked of it, and the faults that befall
- * it: a list, any of which can be left out to find those that matter.
+ * Faults are a list, any of which can be left out to find those that matter.
  */
 #ifndef PS_SIM_SCENARIO_H
 #define PS_SIM_SCENARIO_H
@@ -26,46 +26,50 @@
 #define STOPPER		(FIRST_SUBMITTER + MAX_SUBMITTERS)
 #define FIRST_RELAY	32
 #define MAX_RELAYS	2
-#define OLD_NODES	FIRST_RELAY	/* whose draws are as they were */
+#define OLD_NODES	FIRST_RELAY	/* so that old seeds draw as before
+					   relays */
 
 #define MAX_REQUESTS	24
 #define MAX_FAULTS	24
 #define NEVER		UINT64_MAX
 
 enum fault_kind {
-	FAULT_KILL,		/* the process is killed, and comes back */
-	FAULT_CRASH,		/* its machine dies: what was not synced, too */
+	FAULT_KILL,		/* the process is killed, and started again */
+	FAULT_CRASH,		/* its machine dies: what was not synced is
+				   lost */
 	FAULT_FREEZE,		/* its main thread stands still */
 	FAULT_CUT,		/* connections between two nodes break */
-	FAULT_BLOCK,		/* nothing gets from one node to the other */
-	FAULT_SPLIT,		/* nor back */
-	FAULT_SLOW,		/* little does */
-	FAULT_FULL,		/* no room on its disk */
-	FAULT_CLOCK,		/* its clock goes forward */
-	FAULT_SUSPEND,		/* the coordinator is told to end, and comes
-				   back if it can be gone on with */
-	FAULT_ADD,		/* a worker comes */
-	FAULT_LEAVE,		/* a worker is told to end, and none comes */
+	FAULT_BLOCK,		/* messages of one direction are held up */
+	FAULT_SPLIT,		/* those of both directions are */
+	FAULT_SLOW,		/* one direction is slow */
+	FAULT_FULL,		/* its disk is full */
+	FAULT_CLOCK,		/* its clock jumps forward */
+	FAULT_SUSPEND,		/* the coordinator gets SIGTERM; it is started
+				   again if the run can be resumed */
+	FAULT_ADD,		/* a worker joins */
+	FAULT_LEAVE,		/* a worker gets SIGTERM and is not replaced */
 	FAULT_POWER,		/* all servers' machines die at once */
-	FAULT_AGE,		/* its files are of an earlier time when it
-				   comes back: beyond the promise */
-	FAULT_EVALUATE,		/* an evaluator comes; it is no fault, but is
-				   killed if it takes too long */
+	FAULT_AGE,		/* it is started again with older files: beyond
+				   the promise */
+	FAULT_EVALUATE,		/* an evaluator joins, and is killed if it takes
+				   too long; not a fault */
 	FAULT_KINDS
 };
 
 enum trigger {
-	AT_TIME,		/* milliseconds from the begin */
-	AT_STEPS,		/* so many have been done */
+	AT_TIME,		/* milliseconds from the start */
+	AT_STEPS,		/* this number of steps are done */
 	AT_MESSAGE,		/* the nth message of a kind arrives */
-	AT_WARNING,		/* the nth warning of the coordinator that has
-				   these words */
+	AT_WARNING,		/* the nth warning of the coordinator with these
+				   words */
 	AT_PUBLISH,		/* the nth checkpoint is being published */
-	AFTER_LAST,		/* the fault before has happened */
+	AFTER_LAST,		/* the fault before it in the list has
+				   happened */
 	TRIGGERS
 };
 
-/* Whom it befalls. */
+/* Which process a fault is of: sender and receiver are those of the message
+   that triggered it. */
 enum target { TARGET_NODE, TARGET_SENDER, TARGET_RECEIVER };
 
 struct fault {
@@ -74,73 +78,87 @@ struct fault {
 	uint64_t nth;			/* time, steps, messages, warnings */
 	enum message_kind message;
 	size_t words;
-	uint64_t later;			/* milliseconds behind the trigger */
+	uint64_t later;			/* milliseconds after the trigger */
 	enum target target;
-	int node, other;		/* other: of two */
+	int node, other;		/* other: the second one of a pair */
 	uint64_t span;			/* milliseconds that it lasts, or until
-					   it comes back; NEVER */
+					   the process is started again; or
+					   NEVER */
 	bool left_out;
 };
 
-/* What is asked. */
+/* A request. */
 struct ask_line {
-	char op;		/* t(rain) p(epoch) j(oin) e(val) s(ave) q: stop
-				   b: eval in the background x: no request at
-				   all; and of submitters c(ancel) u: status */
+	char op;		/* t(rain), p: epoch, j(oin), e(val), b: eval in
+				   the background, s(ave), q: stop, x: a line
+				   that is not a request; from submitters also
+				   c(ancel), u: status */
 	uint64_t steps, batch, wait_ms;
 	uint64_t priority;
-	size_t target;		/* c: which one */
+	size_t target;		/* c: the request to cancel */
 };
 
-/* One who calls; the last one says stop when all others have ended. */
+/* A submitter.  The last one of the array asks for the stop when all others
+   have ended. */
 struct submitter_plan {
 	struct ask_line ask[MAX_REQUESTS];
 	size_t asks;
 	uint64_t wishes, at_ms;
 };
 
-/* What is wrong with some records, or batches of a worker's own. */
+/* What is wrong with some records, or with some batches of a worker's own
+   data. */
 enum flaw { FLAW_NONE, FLAW_VALUE, FLAW_READ, FLAWS };
 
 struct scenario {
 	uint64_t seed;
-	struct coord_options o;		/* without what belongs to a life */
-	struct coding_rule rule[WAYS];	/* for some variables, behind o's */
-	struct coding_rule wide[WAYS];	/* for W, before these: see program.h;
-					   no codec: there is no W */
+	struct coord_options o;		/* without what belongs to one
+					   incarnation */
+	struct coding_rule rule[WAYS];	/* for some variables, after those of
+					   o */
+	struct coding_rule wide[WAYS];	/* for W (program.h), before these; no
+					   codec: there is no W */
 	char *endpoint[MAX_SERVERS];
-	char *registered[MAX_SERVERS];	/* NULL each: not known yet */
+	char *registered[MAX_SERVERS];	/* all NULL: servers register their
+					   endpoints */
 	bool standby[MAX_SERVERS], wal[MAX_SERVERS];
 	uint64_t standby_at[MAX_SERVERS];
-	bool journal, informed;		/* servers start as what they are now */
-	size_t most_bytes;		/* in one piece in it; 0: the usual */
-	bool registers;			/* ... and say themselves where */
+	bool journal, informed;		/* supervisors start a server in its
+					   present role, not in its first one */
+	size_t most_bytes;		/* the journal writes a longer record in
+					   parts; 0: the default */
+	bool registers;			/* servers register */
 	size_t relays;
 	uint64_t relay_site[MAX_RELAYS], relay_at[MAX_RELAYS];
-	uint64_t worker_site[MAX_WORKERS];	/* some have no relay */
+	uint64_t worker_site[MAX_WORKERS];	/* some sites have no relay */
 	size_t workers;
 	bool prefetch[MAX_WORKERS], overlap[MAX_WORKERS];
 	uint64_t compute_ms[MAX_WORKERS], load_ms[MAX_SERVERS];
 	uint64_t publish_ms;
 	uint64_t files, file_records;	/* of the coordinator's data */
-	bool local;		/* workers train copies with each batch; so
-				   o.in_line is true */
-	bool program;		/* computes the steps: see program.h */
-	uint64_t answer_ms;	/* an answer of it takes up to so long; 0: it
-				   is there before anything else happens */
-	bool lines;		/* of two step lines, every second request is
-				   for the other one */
-	bool sets;		/* and that takes a second data set, too: */
-	uint64_t second_files, second_records;	/* the coordinator's; 0: of
-						   workers' own */
-	bool ends[2];		/* epochs of what takes it, with its own */
-	bool own;		/* with data of its own: see program.h */
+	bool local;		/* workers take a local step with each batch;
+				   o.in_line is true then */
+	bool program;		/* a step program computes the steps
+				   (program.h) */
+	uint64_t answer_ms;	/* the longest time to its answer; 0: it answers
+				   at once */
+	bool lines;		/* the model has two step lines, and every
+				   second request is for the second */
+	bool sets;		/* the second line takes a second data set,
+				   too: */
+	uint64_t second_files, second_records;	/* of the coordinator; 0: it is
+						   workers' own data */
+	bool ends[2];		/* the epochs of the steps that take this data
+				   set end with its epochs */
+	bool own;		/* the program has data of its own
+				   (program.h) */
 	bool sampler, shuffle;
 	enum flaw flaw;
-	uint64_t flaw_in;		/* one of so many */
+	uint64_t flaw_in;		/* of this number of records one is
+					   bad */
 	struct network_options network;
 	struct ask_line ask[MAX_REQUESTS];
-	size_t asks, heard;		/* all; but for those behind "stop" */
+	size_t asks, heard;		/* all requests; those up to "stop" */
 	size_t submitters;		/* with o.queue */
 	struct submitter_plan submitter[MAX_SUBMITTERS + 1];
 	struct fault fault[MAX_FAULTS];
@@ -149,33 +167,36 @@ struct scenario {
 
 #define ROUND_TRIP_MAX_MS	400
 
-/* What warnings are told apart by; the first is in all. */
+/* Words by which AT_WARNING finds a warning; the first text is in all. */
 #define WARNINGS	7
 #define WARNING_TAKES_OVER	1
 extern const char *const scenario_warnings[WARNINGS];
 
-/* Is an epoch that is asked for so counted by the second data set? */
+/* Does this request, an epoch, count by the second data set? */
 bool scenario_counts_second(const struct scenario *, size_t request);
 
-/* Everything is drawn from the seed; end with scenario_release(). */
+/* Draws everything from the seed; end with scenario_release(). */
 void scenario_draw(struct scenario *, uint64_t seed);
 void scenario_release(struct scenario *);
 
-/* Can this befall that node?  In the coordinator's place, without a journal,
-   nobody could go on. */
+/* Can this node have this fault?  A coordinator without a journal, for example,
+   cannot be killed: nobody could resume its run. */
 bool scenario_fits(const struct scenario *, enum fault_kind, int node);
 
-/* Records that a step reads, all its replicas together, when all are full. */
+/* Returns the number of records of a step, all its replicas together, when all
+   batches are full. */
 uint64_t scenario_step_records(const struct scenario *);
 
-/* What is asked, by the coordinator's own input (0) or a submitter (from 1). */
+/* Returns the requests of the coordinator's own input (owner 0) or of a
+   submitter (owner from 1 on). */
 const struct ask_line *scenario_asks(const struct scenario *, size_t owner,
 				     size_t *asks);
 
-/* May the run end in a failure that says why, beyond what is promised? */
+/* May the run end with an error?  Only faults beyond what is promised allow
+   it. */
 bool scenario_may_fail(const struct scenario *);
 
-/* The scenario for people; each line begins with "# ". */
+/* Prints the scenario for people; each line begins with "# ". */
 void scenario_print(const struct scenario *, FILE *);
 
 const char *fault_name(enum fault_kind);

@@ -1,16 +1,20 @@
 /*
- * simulate - run seeds of the simulated cluster and say which are broken.
+ * simulate - run seeds of the simulated cluster and report which are broken.
  *
  *	simulate [-c] [-j JOBS] [-t FILE] [-q] [-s] FIRST SEEDS
  *
- * Each seed is a process of its own.  Of one that is broken the scenario is
- * printed with the faults that matter: any that can be left out while it still
- * breaks in the same manner is.  Then come the last lines of the trace.  -t
- * writes the whole trace of the first seed, -q prints but the reasons, -c is a
- * control: of each run one result is not heard, so all are broken but those
- * that end with an error, as they should.  With -s no seed is begun behind one
- * that is broken.  The last line is "N seeds, M broken"; the status is 1 if any
- * is.
+ * Each seed runs in a process of its own.  For a broken seed, simulate prints
+ * the scenario with the faults that matter: it leaves out each fault without
+ * which the same rule is still broken.  The last lines of the trace follow.
+ *
+ *	-t FILE	write the whole trace of the first seed
+ *	-q	print only which seeds are broken, and why
+ *	-s	start no further seed after a broken one
+ *	-c	a control: the simulator ignores one result of each run, so
+ *		that all seeds must be broken, except those that end with an
+ *		error as they should
+ *
+ * The last line is "N seeds, M broken"; the status is 1 if M is not 0.
  */
 #include "cluster.h"
 #include "trace.h"
@@ -23,7 +27,7 @@
 #include <unistd.h>
 
 #define MAX_JOBS	64
-#define SECONDS		120	/* of computing, for one seed */
+#define SECONDS		120	/* of CPU time, for one seed */
 #define LAST_LINES	60
 
 struct job {

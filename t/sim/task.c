@@ -1,8 +1,9 @@
 /*
- * sys/task in virtual time: in the place of a thread.
+ * task - lib/sys/task in virtual time, without a thread.
  *
- * The work is done at once, or when it is seen to end, as the seed has it: so
- * a program that is killed in between has left its files behind, or not.
+ * The seed decides whether work is done when it begins or when the program
+ * sees it end.  So a program that is killed in between has left its files, or
+ * has not.
  */
 #include "task.h"
 
@@ -49,7 +50,7 @@ sim_task_abandon(bool abandon)
 	abandoned = abandon;
 }
 
-/* One that has begun ends first, as the thread does. */
+/* Work that has begun is done first: a real thread would be joined here. */
 void
 task_free(struct task *t)
 {

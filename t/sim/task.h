@@ -1,17 +1,16 @@
-/*
- * task - how the simulator rules over sys/task, which it replaces.
- */
+/* task - lib/sys/task for the simulator: how it controls the work that a
+   program would do in a thread. */
 #ifndef PS_SIM_TASK_H
 #define PS_SIM_TASK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Work takes up to so many milliseconds; how many is drawn from the seed. */
+/* Each piece of work takes up to longest_ms; the seed says how long. */
 void sim_task_begin(uint64_t seed, uint64_t longest_ms);
 void sim_task_now(uint64_t now_ms);
 
-/* Programs are being killed: what has not been done never will be. */
+/* Says that programs are being killed: work that is not done yet is dropped. */
 void sim_task_abandon(bool);
 
 #endif

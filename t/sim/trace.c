@@ -49,7 +49,7 @@ trace(const char *format, ...)
 	va_end(args);
 }
 
-/* ---- in the place of lib/base/log ---- */
+/* ---- replaces lib/base/log ---- */
 
 int
 log_begin(const char *name, enum log_level level, const char *path,

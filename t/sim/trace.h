@@ -1,10 +1,9 @@
 /*
- * trace - what happens in a simulated run, a line each, for who reads it.
+ * trace - the events of a simulated run, a line each, for people.
  *
  * A line begins with the virtual time and the process that it is about.  The
- * trace is off unless trace_to() was called, and costs nothing then.  What
- * programs say to their operators comes by here, too: lib/base/log is
- * replaced by this file in the simulator.
+ * trace is off, and costs nothing, unless trace_to() was called.  The log lines
+ * of programs come here, too: in the simulator this file replaces lib/base/log.
  */
 #ifndef PS_SIM_TRACE_H
 #define PS_SIM_TRACE_H
@@ -13,12 +12,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Lines go to this file from now on; NULL: nowhere. */
+/* Lines go to this file from now on; NULL: tracing is off. */
 void trace_to(FILE *);
 bool trace_on(void);
 
-/* The time of the lines that follow, and the name of who writes them; the
-   name is borrowed. */
+/* Sets the time and the process name of the lines that follow; the name is
+   borrowed. */
 void trace_at(uint64_t now_ms, const char *who);
 
 void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
