@@ -386,9 +386,10 @@ gradient_of(const struct client *c, const struct piece *piece,
 	};
 }
 
-/* The encoded bytes of what a compute has of a part; no compute: 0. */
+/* The encoded bytes, at most, of what a compute has of a part; no compute:
+   0. */
 static size_t
-push_size(const struct client *c, const struct compute *compute,
+push_most(const struct client *c, const struct compute *compute,
 	  const struct part *part, struct encoding encoding)
 {
 	size_t size = 0;
@@ -397,8 +398,8 @@ push_size(const struct client *c, const struct compute *compute,
 		const struct piece *piece = &c->plan->piece[part->first + i];
 		const struct span span = span_of(compute, piece);
 
-		size += encoding_bytes(encoding, piece->variable,
-				       slice_of(piece, &span));
+		size += encoding_most(encoding, piece->variable,
+				      slice_of(piece, &span));
 	}
 	return size;
 }
@@ -408,11 +409,11 @@ static size_t
 float_size(const struct client *c, const struct compute *compute,
 	   const struct part *part)
 {
-	return push_size(c, compute, part, (struct encoding){ NULL, 0 });
+	return push_most(c, compute, part, (struct encoding){ NULL, 0 });
 }
 
 static size_t
-pull_size(const struct client *c, const struct part *part)
+pull_most(const struct client *c, const struct part *part)
 {
 	const struct exchange *x = &c->exchange;
 	size_t size = 0;
@@ -421,8 +422,8 @@ pull_size(const struct client *c, const struct part *part)
 		const struct piece *piece = &c->plan->piece[part->first + i];
 		const struct span span = span_of(x->pull, piece);
 
-		size += encoding_bytes(pulled_encoding(c), piece->variable,
-				       pulled_slice(piece, &span));
+		size += encoding_most(pulled_encoding(c), piece->variable,
+				      pulled_slice(piece, &span));
 	}
 	return size;
 }
@@ -443,7 +444,7 @@ measure(struct client *c, const struct codec *codec, const float *from,
 		c->decoded = mem_resize(c->decoded, floats, sizeof(float));
 	}
 	if (floats > 0)
-		codec->decode(c->decoded, encoded, slice);
+		codec_decode(codec, c->decoded, encoded, slice);
 	for (size_t i = 0; i < floats; i++) {
 		const double error = (double)c->decoded[i] - (double)from[i];
 
@@ -460,15 +461,16 @@ gather(struct client *c, size_t n)
 	const struct part *part = &c->plan->part[n];
 	const struct piece *piece = &c->plan->piece[part->first];
 	struct span span = span_of(c->exchange.push, piece);
-	size_t size;
+	size_t size = 0;
 	char *to;
 
 	if (part->count == 1 &&
 	    encoding_codec(how, piece->variable,
 			   slice_of(piece, &span))->exact)
 		return gradient_of(c, piece, &span);
-	size = push_size(c, c->exchange.push, part, how);
-	to = (char *)send_buffer_room(&c->values[n], send_buffer_for(size));
+	to = (char *)send_buffer_room(&c->values[n], send_buffer_for(
+				      push_most(c, c->exchange.push, part,
+						how)));
 	for (size_t i = 0; i < part->count; i++) {
 		span = span_of(c->exchange.push, &piece[i]);
 
@@ -479,9 +481,11 @@ gather(struct client *c, size_t n)
 
 		const void *from = gradient_of(c, &piece[i], &span).data;
 
-		codec->encode(to, from, slice);
-		measure(c, codec, from, to, slice);
-		to += codec->size(slice);
+		const size_t bytes = codec_encode(codec, to + size, from,
+						  slice);
+
+		measure(c, codec, from, to + size, slice);
+		size += bytes;
 	}
 	return (struct frame){ c->values[n]->at, size, &c->values[n]->hold };
 }
@@ -660,8 +664,8 @@ part_bytes(const struct client *c, enum lane lane, size_t n)
 	const struct exchange *x = &c->exchange;
 	const struct part *part = &c->plan->part[n];
 	const size_t push = pushes(c, lane, n) && !leaves(c, n) ?
-		push_size(c, x->push, part, pushed_encoding(c)) : 0;
-	const size_t pull = pulls(c, lane, n) ? pull_size(c, part) : 0;
+		push_most(c, x->push, part, pushed_encoding(c)) : 0;
+	const size_t pull = pulls(c, lane, n) ? pull_most(c, part) : 0;
 
 	return push > pull ? push : pull;
 }
@@ -963,7 +967,7 @@ scatter(struct client *c, const struct part *part, const struct frame *values,
 	struct fail *f)
 {
 	const char *from = values->data;
-	size_t left = values->size;
+	size_t left = values->size, size;
 
 	for (size_t i = 0; i < part->count; i++) {
 		const struct piece *piece = &c->plan->piece[part->first + i];
@@ -971,14 +975,13 @@ scatter(struct client *c, const struct part *part, const struct frame *values,
 		const struct codec_slice slice = pulled_slice(piece, &span);
 		const struct codec *codec = encoding_codec(
 			pulled_encoding(c), piece->variable, slice);
-		const size_t size = codec->size(slice);
 
-		if (size > left)
+		if (!codec_length(codec, from, left, slice, &size))
 			break;
 		if (size > 0)
-			codec->decode(compute_value(c->exchange.pull,
-						    piece->variable) +
-				      span.first, from, slice);
+			codec_decode(codec, compute_value(c->exchange.pull,
+							  piece->variable) +
+				     span.first, from, slice);
 		from += size;
 		left -= size;
 		if (i + 1 == part->count && left == 0)
@@ -1040,9 +1043,9 @@ add_difference(struct client *c, size_t n, const char *from, size_t left)
 
 		if (!codec_length(codec, from + all, left - all, s, &size))
 			return 0;
-		codec->add(compute_value(c->exchange.pull, piece->variable) +
-			   piece->first, from + all, s);
-		all += size;
+		all += codec_add(codec, compute_value(c->exchange.pull,
+						      piece->variable) +
+				 piece->first, from + all, s);
 	}
 	return all;
 }

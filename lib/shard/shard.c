@@ -196,9 +196,9 @@ pulled(const struct piece *piece, const struct row_list *rows)
 	return slice;
 }
 
-/* The bytes of encoded values: of these rows of a part's pieces. */
+/* The bytes of encoded values, at most: of these rows of a part's pieces. */
 static size_t
-pulled_size(const struct shard_rows *rows, struct encoding e)
+pulled_most(const struct shard_rows *rows, struct encoding e)
 {
 	const struct plan *plan = rows->shard->plan;
 	const struct part *part = &plan->part[rows->part];
@@ -206,23 +206,8 @@ pulled_size(const struct shard_rows *rows, struct encoding e)
 	size_t size = 0;
 
 	for (size_t i = 0; i < part->count; i++)
-		size += encoding_bytes(e, piece[i].variable,
-				       pulled(&piece[i], &rows->list[i]));
-	return size;
-}
-
-/* The bytes of an encoded gradient for the same rows. */
-static size_t
-part_size(const struct shard_rows *rows, struct encoding e)
-{
-	const struct plan *plan = rows->shard->plan;
-	const struct part *part = &plan->part[rows->part];
-	const struct piece *piece = &plan->piece[part->first];
-	size_t size = 0;
-
-	for (size_t i = 0; i < part->count; i++)
-		size += encoding_bytes(e, piece[i].variable,
-				       slice_of(&piece[i], &rows->list[i]));
+		size += encoding_most(e, piece[i].variable,
+				      pulled(&piece[i], &rows->list[i]));
 	return size;
 }
 
@@ -243,22 +228,24 @@ decode_part(struct shard *s, size_t n, const struct shard_push *p,
 		const struct piece *piece = &s->plan->piece[part->first + i];
 		const struct codec_slice slice =
 			slice_of(piece, &s->pushed->list[i]);
-		const struct codec *codec =
-			encoding_codec(p->encoding, piece->variable, slice);
 
-		codec->decode(to, from, slice);
+		from += codec_decode(encoding_codec(p->encoding,
+						    piece->variable, slice),
+				     to, from, slice);
 		to += slice.rows * slice.width;
-		from += codec->size(slice);
 	}
 	return s->wide;
 }
 
-/* Is every number of an encoded gradient finite? */
-static bool
-is_finite(const struct shard *s, size_t n, const struct shard_push *p)
+/* Check that an encoded gradient of a part can be decoded, and that all its
+   numbers are finite. */
+static int
+check_values(const struct shard *s, size_t n, const struct shard_push *p,
+	     struct fail *f)
 {
 	const struct part *part = &s->plan->part[n];
 	const char *from = p->values->data;
+	size_t left = p->values->size, size;
 	bool finite = true;
 
 	for (size_t i = 0; i < part->count; i++) {
@@ -268,10 +255,18 @@ is_finite(const struct shard *s, size_t n, const struct shard_push *p)
 		const struct codec *codec =
 			encoding_codec(p->encoding, piece->variable, slice);
 
-		finite = codec->finite(from, slice) && finite;
-		from += codec->size(slice);
+		if (!codec_length(codec, from, left, slice, &size)) {
+			left = SIZE_MAX;
+			break;
+		}
+		finite = codec_finite(codec, from, slice) && finite;
+		from += size;
+		left -= size;
 	}
-	return finite;
+	if (left > 0)
+		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient do not "
+			    "fit", p->values->size);
+	return finite ? 0 : fail(f, FAIL_DATA, "a gradient is not finite");
 }
 
 /* Find a buffer that no message refers to any more, or the next one if all are
@@ -296,9 +291,10 @@ encode(struct shard *s, const struct shard_rows *rows, struct encoding e,
        const float *values)
 {
 	const struct part *part = &s->plan->part[rows->part];
-	const size_t size = pulled_size(rows, e);
-	struct send_buffer **at = next_sent(s, send_buffer_for(size));
-	char *to = (char *)send_buffer_room(at, send_buffer_for(size));
+	const size_t most = send_buffer_for(pulled_most(rows, e));
+	struct send_buffer **at = next_sent(s, most);
+	char *to = (char *)send_buffer_room(at, most);
+	size_t size = 0;
 
 	for (size_t i = 0; i < part->count; i++) {
 		const struct piece *piece = &s->plan->piece[part->first + i];
@@ -307,8 +303,7 @@ encode(struct shard *s, const struct shard_rows *rows, struct encoding e,
 		const struct codec *codec =
 			encoding_codec(e, piece->variable, slice);
 
-		codec->encode(to, values, slice);
-		to += codec->size(slice);
+		size += codec_encode(codec, to + size, values, slice);
 		values += slice.rows * slice.width;
 	}
 	return (struct frame){ (*at)->at, size, &(*at)->hold };
@@ -529,19 +524,12 @@ static int
 read_push(struct shard *s, size_t n, const struct shard_push *p,
 	  struct fail *f)
 {
-	size_t size;
-
 	if (p->examples == 0)
 		return p->keys->size + p->values->size == 0 ? 0 :
 			fail(f, FAIL_PROTOCOL, "a gradient of no examples");
 	if (shard_rows_read(s->pushed, n, p->keys, f) < 0)
 		return -1;
-	size = part_size(s->pushed, p->encoding);
-	if (p->values->size != size)
-		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
-			    p->values->size, size);
-	return is_finite(s, n, p) ? 0 :
-		fail(f, FAIL_DATA, "a gradient is not finite");
+	return check_values(s, n, p, f);
 }
 
 int

@@ -178,8 +178,8 @@ most_bytes(const struct shard *s, size_t n, const struct codec *codec)
 	size_t size = 0;
 
 	for (size_t i = 0; i < part->count; i++)
-		size += codec_bytes(codec, plan_difference(s->plan,
-				    s->holding[part->first + i].piece));
+		size += codec_most(codec, plan_difference(s->plan,
+				   s->holding[part->first + i].piece));
 	return size;
 }
 
@@ -187,32 +187,25 @@ most_bytes(const struct shard *s, size_t n, const struct codec *codec)
    represent it. */
 static size_t
 encode_piece(struct shard *s, const struct shard_piece *h,
-	     const struct coding *c, char *to, size_t room)
+	     const struct coding *c, char *to)
 {
 	const struct codec_slice slice = plan_difference(s->plan, h->piece);
 	const struct codec *codec = codec_for(c->codec, slice);
 	float *d = send_buffer_room(&s->difference, slice.rows);
-	size_t size;
 
-	if (!subtract(h, codec->most, d))
-		return SIZE_MAX;
-	codec->encode(to, d, slice);
-	return codec_length(codec, to, room, slice, &size) ? size : SIZE_MAX;
+	return subtract(h, codec->most, d) ?
+		codec_encode(codec, to, d, slice) : SIZE_MAX;
 }
 
 /* Add an encoded difference to the copy of its piece.  Returns its bytes. */
 static size_t
 add_piece(struct shard *s, struct shard_piece *h, const struct coding *c,
-	  const char *from, size_t left)
+	  const char *from)
 {
 	const struct codec_slice slice = plan_difference(s->plan, h->piece);
-	const struct codec *codec = codec_for(c->codec, slice);
-	size_t size = 0;
 
 	chunk_writable(&h->now.chunk[0]);
-	codec->add(copy_of(h), from, slice);
-	codec_length(codec, from, left, slice, &size);
-	return size;
+	return codec_add(codec_for(c->codec, slice), copy_of(h), from, slice);
 }
 
 /*
@@ -227,23 +220,22 @@ published_lead(struct shard *s, size_t n, uint64_t step,
 	const struct part *part = &s->plan->part[n];
 	const struct coding *c = plan_delta(s->plan, n);
 	struct shard_piece *h = &s->holding[part->first];
-	const size_t room = most_bytes(s, n, c->codec);
-	char *bytes = (char *)send_buffer_room(&to->buffer,
-					       send_buffer_for(room));
+	char *bytes = (char *)send_buffer_room(&to->buffer, send_buffer_for(
+					       most_bytes(s, n, c->codec)));
 
 	to->size = 0;
 	if (!published_could(s, n, step))
 		return false;
 	for (size_t i = 0; i < part->count; i++) {
-		const size_t size = encode_piece(s, &h[i], c, bytes + to->size,
-						 room - to->size);
+		const size_t size = encode_piece(s, &h[i], c,
+						 bytes + to->size);
 
 		if (size == SIZE_MAX)
 			return false;
 		to->size += size;
 	}
 	for (size_t i = 0, at = 0; i < part->count; i++)
-		at += add_piece(s, &h[i], c, bytes + at, to->size - at);
+		at += add_piece(s, &h[i], c, bytes + at);
 	return true;
 }
 

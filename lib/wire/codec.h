@@ -7,10 +7,10 @@
  *
  * The unit that is encoded is a slice: some rows of a table, or some elements
  * of another variable.  A codec alone knows how many bytes it makes of a slice:
- * they must follow from the slice's shape, or from the bytes themselves
- * (length()).  What a codec must know of a slice beyond its shape, such as its
- * place in the variable, is a field of struct codec_slice, which other codecs
- * ignore.  A codec that is not for a slice names another codec for it (as()).
+ * they follow from the slice's shape, or from the bytes themselves.  What a
+ * codec must know of a slice beyond its shape, such as its place in the
+ * variable, is a field of struct codec_slice, which other codecs ignore.  A
+ * codec that is not for a slice names another codec for it (as()).
  */
 #ifndef PS_CODEC_H
 #define PS_CODEC_H
@@ -50,33 +50,24 @@ struct codec {
 	float most;		/* the largest float that is decoded to a finite
 				   one */
 	size_t block;		/* numbers that are encoded together */
-	bool differences;	/* it is for differences alone */
 
 	/* Returns slice.keep for the argument behind the codec's name; 0: the
 	   argument is out of range.  NULL: the codec takes no argument. */
 	uint64_t (*keep)(double argument);
 
+	/* NULL, or: how a block is encoded that is not zeros.  The codec is for
+	   differences alone, and has none of the functions below. */
+	const struct codec_sparse *sparse;
+
 	/* Returns the codec that encodes such a slice.  NULL: this one,
 	   always. */
 	const struct codec *(*as)(struct codec_slice);
 
-	/* Returns the bytes of an encoded slice, or the most that they can be
-	   if there is a length(). */
+	/* What codec_most() and the functions behind it do. */
 	size_t (*size)(struct codec_slice);
-	/* NULL, or: set *bytes to the bytes of the encoded slice at from, where
-	   left bytes lie.  false: they are malformed, or cut short.  A peer's
-	   bytes must pass through it before they are decoded. */
-	bool (*length)(const void *from, size_t left, struct codec_slice,
-		       size_t *bytes);
-
-	/* Encoded bytes are written where a frame begins, or behind other
-	   slices. */
 	void (*encode)(void *to, const float *from, struct codec_slice);
-	/* decode() overwrites the floats, add() adds to them; from may be any
-	   address. */
 	void (*decode)(float *to, const void *from, struct codec_slice);
 	void (*add)(float *to, const void *from, struct codec_slice);
-	/* Will all decoded floats be finite? */
 	bool (*finite)(const void *from, struct codec_slice);
 };
 
@@ -94,11 +85,7 @@ const struct codec *codec_find(uint64_t number);
 uint64_t codec_number(const struct codec *);
 
 /* The codec that encodes a slice. */
-static inline const struct codec *
-codec_for(const struct codec *c, struct codec_slice s)
-{
-	return c->as ? c->as(s) : c;
-}
+const struct codec *codec_for(const struct codec *, struct codec_slice);
 
 /* A slice of `count' elements of a small variable that is not a table. */
 static inline struct codec_slice
@@ -107,29 +94,41 @@ codec_elements(size_t count)
 	return (struct codec_slice){ count, 1, .exact = true };
 }
 
-/* The bytes of a slice; codec_size(), below: of `count' elements of a small
-   variable. */
-static inline size_t
-codec_bytes(const struct codec *c, struct codec_slice s)
-{
-	return codec_for(c, s)->size(s);
-}
+/*
+ * The functions below are of a codec that codec_for() has returned for the
+ * slice.
+ */
 
-/* The bytes of an encoded slice, as length() of struct codec, for any codec. */
-static inline bool
-codec_length(const struct codec *c, const void *from, size_t left,
-	     struct codec_slice s, size_t *bytes)
-{
-	if (c->length)
-		return c->length(from, left, s, bytes);
-	*bytes = c->size(s);
-	return *bytes <= left;
-}
+/* The bytes of an encoded slice, at most; codec_size(): of `count' elements of
+   a small variable. */
+size_t codec_most(const struct codec *, struct codec_slice);
 
 static inline size_t
 codec_size(const struct codec *c, size_t count)
 {
-	return codec_bytes(c, codec_elements(count));
+	return codec_most(codec_for(c, codec_elements(count)),
+			  codec_elements(count));
 }
+
+/* Sets *bytes to the bytes of the encoded slice at from, where left bytes lie.
+   false: they are malformed, or cut short.  A peer's bytes must pass through it
+   before they are decoded. */
+bool codec_length(const struct codec *, const void *from, size_t left,
+		  struct codec_slice, size_t *bytes);
+
+/* Encoded bytes are written where a frame begins, or behind other slices.
+   Returns how many they are. */
+size_t codec_encode(const struct codec *, void *to, const float *from,
+		    struct codec_slice);
+
+/* codec_decode() overwrites the floats, codec_add() adds to them; from may be
+   any address.  They return the bytes of the encoded slice. */
+size_t codec_decode(const struct codec *, float *to, const void *from,
+		    struct codec_slice);
+size_t codec_add(const struct codec *, float *to, const void *from,
+		 struct codec_slice);
+
+/* Will all decoded floats be finite? */
+bool codec_finite(const struct codec *, const void *from, struct codec_slice);
 
 #endif

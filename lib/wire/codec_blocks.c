@@ -57,7 +57,7 @@ made_even(size_t bytes)
 }
 
 size_t
-codec_sparse_size(const struct codec_sparse *c, struct codec_slice s)
+codec_sparse_most(const struct codec_sparse *c, struct codec_slice s)
 {
 	const size_t runs = codec_runs(s, c->block);
 	size_t bytes = bitmap_size(runs);
@@ -99,7 +99,7 @@ codec_sparse_length(const struct codec_sparse *c, const void *from,
 	return *bytes <= left && (at == *bytes || bytes_at[at] == 0);
 }
 
-void
+size_t
 codec_sparse_encode(const struct codec_sparse *c, void *to, const float *from,
 		    struct codec_slice s)
 {
@@ -119,12 +119,13 @@ codec_sparse_encode(const struct codec_sparse *c, void *to, const float *from,
 		at = c->encode(at, from, s, r);
 	}
 	if ((at - (char *)to) % 2)
-		*at = 0;
+		*at++ = 0;
+	return (size_t)(at - (char *)to);
 }
 
 /* Add the numbers of each run that has bytes; without `add' the floats are set
-   to zeros first. */
-static void
+   to zeros first.  Returns the bytes of all runs. */
+static size_t
 walk(const struct codec_sparse *c, float *to, const void *from,
      struct codec_slice s, bool add)
 {
@@ -141,20 +142,21 @@ walk(const struct codec_sparse *c, float *to, const void *from,
 		c->add(to + r.at, at, r);
 		at += c->length(at, SIZE_MAX, r);
 	}
+	return made_even((size_t)(at - (const char *)from));
 }
 
-void
+size_t
 codec_sparse_decode(const struct codec_sparse *c, float *to, const void *from,
 		    struct codec_slice s)
 {
-	walk(c, to, from, s, false);
+	return walk(c, to, from, s, false);
 }
 
-void
+size_t
 codec_sparse_add(const struct codec_sparse *c, float *to, const void *from,
 		 struct codec_slice s)
 {
-	walk(c, to, from, s, true);
+	return walk(c, to, from, s, true);
 }
 
 bool

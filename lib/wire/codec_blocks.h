@@ -45,68 +45,17 @@ struct codec_sparse {
 	bool (*finite)(const char *from);
 };
 
-size_t codec_sparse_size(const struct codec_sparse *, struct codec_slice);
+/* What the functions of wire/codec.h do, for such a format. */
+size_t codec_sparse_most(const struct codec_sparse *, struct codec_slice);
 bool codec_sparse_length(const struct codec_sparse *, const void *from,
 			 size_t left, struct codec_slice, size_t *bytes);
-void codec_sparse_encode(const struct codec_sparse *, void *to,
-			 const float *from, struct codec_slice);
-void codec_sparse_decode(const struct codec_sparse *, float *to,
-			 const void *from, struct codec_slice);
-void codec_sparse_add(const struct codec_sparse *, float *to,
-		      const void *from, struct codec_slice);
+size_t codec_sparse_encode(const struct codec_sparse *, void *to,
+			   const float *from, struct codec_slice);
+size_t codec_sparse_decode(const struct codec_sparse *, float *to,
+			   const void *from, struct codec_slice);
+size_t codec_sparse_add(const struct codec_sparse *, float *to,
+			const void *from, struct codec_slice);
 bool codec_sparse_finite(const struct codec_sparse *, const void *from,
 			 struct codec_slice);
-
-/* The format is for differences of variables that are not tables. */
-static inline bool
-codec_sparse_fits(struct codec_slice s)
-{
-	return s.difference && !s.table && !s.exact;
-}
-
-/* The functions of struct codec for codec_NAME, of this struct codec_sparse. */
-#define CODEC_SPARSE(name, blocks)					\
-static const struct codec *						\
-as(struct codec_slice s)						\
-{									\
-	return codec_sparse_fits(s) ? &codec_##name : &codec_float32;	\
-}									\
-									\
-static size_t								\
-size(struct codec_slice s)						\
-{									\
-	return codec_sparse_size(blocks, s);				\
-}									\
-									\
-static bool								\
-length(const void *from, size_t left, struct codec_slice s,		\
-       size_t *bytes)							\
-{									\
-	return codec_sparse_length(blocks, from, left, s, bytes);	\
-}									\
-									\
-static void								\
-encode(void *to, const float *from, struct codec_slice s)		\
-{									\
-	codec_sparse_encode(blocks, to, from, s);			\
-}									\
-									\
-static void								\
-decode(float *to, const void *from, struct codec_slice s)		\
-{									\
-	codec_sparse_decode(blocks, to, from, s);			\
-}									\
-									\
-static void								\
-add(float *to, const void *from, struct codec_slice s)			\
-{									\
-	codec_sparse_add(blocks, to, from, s);				\
-}									\
-									\
-static bool								\
-is_finite(const void *from, struct codec_slice s)			\
-{									\
-	return codec_sparse_finite(blocks, from, s);			\
-}
 
 #endif

@@ -66,19 +66,10 @@ static const struct codec_sparse blocks = {
 	BLOCK, run_size, encode_run, run_length, add_run, is_run_finite
 };
 
-CODEC_SPARSE(onebit, &blocks)
-
 const struct codec codec_onebit = {
 	.name = "onebit",
 	/* As bfloat16: a mean is not above the largest number. */
 	.most = 0x1.fefffep127f,
 	.block = BLOCK,
-	.differences = true,
-	.as = as,
-	.size = size,
-	.length = length,
-	.encode = encode,
-	.decode = decode,
-	.add = add,
-	.finite = is_finite,
+	.sparse = &blocks,
 };

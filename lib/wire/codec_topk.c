@@ -162,19 +162,10 @@ static const struct codec_sparse blocks = {
 	BLOCK, run_size, encode_run, run_length, add_run, is_run_finite
 };
 
-CODEC_SPARSE(topk, &blocks)
-
 const struct codec codec_topk = {
 	.name = "topk",
 	.most = 0x1.fefffep127f,	/* as bfloat16 */
 	.block = BLOCK,
-	.differences = true,
 	.keep = keep,
-	.as = as,
-	.size = size,
-	.length = length,
-	.encode = encode,
-	.decode = decode,
-	.add = add,
-	.finite = is_finite,
+	.sparse = &blocks,
 };

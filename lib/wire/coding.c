@@ -139,7 +139,7 @@ parse(struct coding_rule *r, char *text, struct fail *f)
 		text += strlen(DELTA);
 	if (parse_codec(r, text, f) < 0)
 		return -1;
-	if (r->codec->differences && !r->delta)
+	if (r->codec->sparse && !r->delta)
 		return fail(f, FAIL_CONFIG, "'%s' is for what rounds change "
 			    "alone: --pull=" DELTA "%s with --mode=sync", text,
 			    text);

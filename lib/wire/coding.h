@@ -69,10 +69,11 @@ coding_delta(const struct codings *c, size_t variable)
 	return one->delta ? one : NULL;
 }
 
+/* The bytes of an encoded slice, at most. */
 static inline size_t
-encoding_bytes(struct encoding e, size_t variable, struct codec_slice s)
+encoding_most(struct encoding e, size_t variable, struct codec_slice s)
 {
-	return encoding_codec(e, variable, s)->size(s);
+	return codec_most(encoding_codec(e, variable, s), s);
 }
 
 /*

@@ -116,24 +116,25 @@ begin(struct gradient_tree *t, const struct gradient_leaf *leaf, size_t leaves)
 	}
 }
 
-/* Take the bytes of a piece off *left.  false: there are fewer, or its keys are
+/* Take a piece off the keys and the values.  false: it is cut short, or
    malformed.  Rows are counted before memory is taken for them. */
 static bool
-skip_piece(struct unpack *keys, struct row_list *rows, size_t *left,
+skip_piece(struct unpack *keys, struct row_list *rows, struct frame *values,
 	   struct encoding encoding, const struct piece *piece)
 {
 	const uint64_t count = piece->table ? keys_count(*keys) : piece->count;
+	const struct codec_slice slice = plan_slice(piece, count);
 	size_t bytes;
 
 	if (count > piece->count && !piece->hashed)
 		return false;
 	if (count > KEYS_MOST && piece->table)
 		return false;
-	bytes = encoding_bytes(encoding, piece->variable,
-			       plan_slice(piece, count));
-	if (bytes > *left)
+	if (!codec_length(encoding_codec(encoding, piece->variable, slice),
+			  values->data, values->size, slice, &bytes))
 		return false;
-	*left -= bytes;
+	values->data = (const char *)values->data + bytes;
+	values->size -= bytes;
 	row_list_read(rows, keys, piece);
 	return !keys->bad && rows->count == count;
 }
@@ -144,7 +145,7 @@ gradient_leaf_is_sound(const struct plan *plan, size_t n,
 {
 	const struct part *part = &plan->part[n];
 	struct unpack keys = unpack_from(leaf->keys->data, leaf->keys->size);
-	size_t left = leaf->values->size;
+	struct frame left = *leaf->values;
 	struct row_list rows = { 0 };
 	bool sound = true;
 
@@ -152,7 +153,7 @@ gradient_leaf_is_sound(const struct plan *plan, size_t n,
 		sound = skip_piece(&keys, &rows, &left, leaf->encoding,
 				   &plan->piece[part->first + i]);
 	free(rows.row);
-	return sound && left == 0 && unpack_ok(&keys);
+	return sound && left.size == 0 && unpack_ok(&keys);
 }
 
 /* ---- dense pieces ---- */
@@ -191,14 +192,14 @@ add_encoded(float *to, const struct tree_leaf *leaf,
 	size_t left;
 
 	if (leaves == 1) {
-		codec->decode(to, reader->values, slice);
+		codec_decode(codec, to, reader->values, slice);
 		return;
 	}
 	left = tree_left(leaf, leaves);
 	add_encoded(to, leaf, reader, left, piece, level);
 	if (leaves - left == 1) {
 		codec = codec_of(&reader[left], piece, slice);
-		codec->add(to, reader[left].values, slice);
+		codec_add(codec, to, reader[left].values, slice);
 		return;
 	}
 	add_encoded(level, leaf + left, reader + left, leaves - left, piece,
@@ -263,7 +264,7 @@ find_all_floats(struct gradient_tree *t, const struct piece *piece)
 
 		if (r->from || r->rows.count == 0)
 			continue;
-		codec_of(r, piece, slice)->decode(to, r->values, slice);
+		codec_decode(codec_of(r, piece, slice), to, r->values, slice);
 		r->from = to;
 		to += r->rows.count * piece->width;
 	}
@@ -464,9 +465,13 @@ sum_piece(struct gradient_tree *t, const struct piece *piece, size_t floats,
 		sum_dense(t, piece, floats);
 	for (size_t k = 0; k < t->count; k++) {
 		struct leaf_reader *r = &t->reader[k];
+		const struct codec_slice slice =
+			plan_slice(piece, r->rows.count);
+		size_t bytes = 0;
 
-		r->values += encoding_bytes(r->leaf->encoding, piece->variable,
-					    plan_slice(piece, r->rows.count));
+		codec_length(codec_of(r, piece, slice), r->values, SIZE_MAX,
+			     slice, &bytes);
+		r->values += bytes;
 	}
 	return some;
 }

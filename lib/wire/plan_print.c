@@ -66,7 +66,7 @@ bytes_of(const struct codec *codec, const struct variable *v, size_t floats,
 	 struct codec_slice slice)
 {
 	const size_t width = v->table ? shape_width(v->shape) : 1;
-	const size_t bytes = codec->size(slice);
+	const size_t bytes = codec_most(codec, slice);
 
 	return v->table ? (bytes * floats + width - 1) / width : bytes;
 }
@@ -215,13 +215,13 @@ print_step(struct text *out, const struct plan *p, const struct variable *v,
 	for (size_t i = 0; i < variables; i++) {
 		const struct encoding e = plan_encoding(p, UINT64_MAX);
 		struct codec_slice row = coding_slice(&v[i], 1);
-		const size_t push = encoding_bytes(e, i, row);
+		const size_t push = encoding_most(e, i, row);
 		size_t pull;
 
 		if (!is_open(&v[i]))
 			continue;
 		row.pulled = true;
-		pull = encoding_bytes(e, i, row);
+		pull = encoding_most(e, i, row);
 		text_add(out, "%s:", v[i].name);
 		if (pull != push)
 			text_add(out, " %zu bytes a row pulled,", pull);
@@ -280,7 +280,7 @@ dense_bytes(const struct plan *p, enum way way, struct encoding how)
 
 		slice.pulled = way == WAY_PULL;
 		if (!piece->table)
-			bytes += encoding_bytes(how, piece->variable, slice);
+			bytes += encoding_most(how, piece->variable, slice);
 	}
 	return bytes;
 }

@@ -138,7 +138,7 @@ pulls(struct puller *p)
 			const struct codec *c = plan_delta(&plan, part)->codec;
 			size_t size = 0;
 
-			c->add(p->copy, from, s);
+			codec_add(c, p->copy, from, s);
 			codec_length(c, from, SIZE_MAX, s, &size);
 			from += size;
 			p->differences++;

@@ -135,7 +135,7 @@ make_push(struct push *p, const struct plan *plan, size_t part, size_t replica,
 			keys_write(&p->keys, row, rows, piece->first);
 	}
 	p->key_frame = (struct frame){ p->keys.data, p->keys.size, NULL };
-	codec->encode(p->sent, p->value, codec_elements(n));
+	codec_encode(codec, p->sent, p->value, codec_elements(n));
 	p->value_frame = (struct frame){ p->sent, codec_size(codec, n), NULL };
 	p->push = (struct shard_push){ &p->key_frame, &p->value_frame,
 				       3 + replica, 0, 7,

@@ -572,7 +572,8 @@ nonsense(void)
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "malformed keys"));
 	m = push(10);
 	m.frame[1].size -= 4;
-	ok(refuses(WORKER, m, FAIL_PROTOCOL, "24 bytes of gradient, not 28"));
+	ok(refuses(WORKER, m, FAIL_PROTOCOL,
+		   "24 bytes of gradient do not fit"));
 	m = push(10);
 	m.frame[1].data = bad;
 	ok(refuses(WORKER, m, FAIL_DATA, "a gradient is not finite"));
@@ -642,13 +643,16 @@ codecs(void)
 
 	m = narrow(push(15));
 	m.frame[1].size -= 1;
-	ok(refuses(WORKER, m, FAIL_PROTOCOL, "13 bytes of gradient, not 14"));
+	ok(refuses(WORKER, m, FAIL_PROTOCOL,
+		   "13 bytes of gradient do not fit"));
 	m = push(15);
 	m.push.coded = 1;
-	ok(refuses(WORKER, m, FAIL_PROTOCOL, "28 bytes of gradient, not 14"));
+	ok(refuses(WORKER, m, FAIL_PROTOCOL,
+		   "28 bytes of gradient do not fit"));
 	m = narrow(push(15));
 	m.push.coded = 0;
-	ok(refuses(WORKER, m, FAIL_PROTOCOL, "14 bytes of gradient, not 28"));
+	ok(refuses(WORKER, m, FAIL_PROTOCOL,
+		   "14 bytes of gradient do not fit"));
 	m.push.coded = 2;
 	ok(refuses(WORKER, m, FAIL_PROTOCOL,
 		   "a gradient is coded by 0 or 1, not 2"));

@@ -311,7 +311,7 @@ narrow(struct fixture *x)
 			!push_narrow(x, i, half, 2 * n + 1) &&
 			!push_narrow(x, i, half, 4 * n) &&
 			f.kind == FAIL_PROTOCOL &&
-			strstr(f.text, "bytes of gradient, not ");
+			strstr(f.text, "bytes of gradient do not fit");
 		pushes = push_narrow(x, i, half, 2 * n) && pushes;
 		memcpy(half + 2 * n - 2, i % 2 ? "\x80\x7f" : "\x81\x7f", 2);
 		finite = finite && !push_narrow(x, i, half, 2 * n) &&

@@ -184,7 +184,7 @@ gradient_holds(const struct bytes *b, uint64_t number)
 
 	if (b->size != codec_size(codec, 3))
 		return false;
-	codec->decode(g, b->at, codec_elements(3));
+	codec_decode(codec, g, b->at, codec_elements(3));
 	return g[0] == .5f && g[1] == -1 && g[2] == -.5f;
 }
 
