@@ -141,8 +141,9 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 		n += (size_t)snprintf(text + n, size - n, " y\nstep other");
 		n += add_layers(s, text + n, size - n);
 		n += (size_t)snprintf(text + n, size - n, "%s%s variables=V "
-				      "reads=U", s->sets ? " y z" : "",
-				      s->second_records > 0 ? " visits2" : "");
+				      "reads=U%s", s->sets ? " y z" : "",
+				      s->second_records > 0 ? " visits2" : "",
+				      host_tells_attempts(s) ? ",H" : "");
 	}
 	n += add_local(s, text + n, size - n);
 	snprintf(text + n, size - n, "%s\noptimizer sgd learning_rate=1\n",

@@ -12,6 +12,8 @@
  *		takes it from G.  So all replicas of a round get the same H,
  *		unless one of them computes with values that did not count;
  *		and G + H is 0, unless servers counted different attempts.
+ *		Both lines are sent H: pulled as a difference it may change in
+ *		any round.
  *	W	in some runs with rounds: more numbers than a block of a
  *		codec has, each of which counts steps as the other weights do.
  *		Its changes are pulled in few bits, which are enough for that,
