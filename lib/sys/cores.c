@@ -57,6 +57,22 @@ least_quota(char *group, size_t many)
 	return quota_of("", many);
 }
 
+/* Return whether "cpu" is in a list "cpu,cpuacct". */
+static bool
+lists_cpu(const char *list)
+{
+	static const char name[] = "cpu";
+	const size_t length = sizeof(name) - 1;
+
+	while (strncmp(list, name, length) != 0 ||
+	       !strchr(",", list[length])) {	/* a comma, or the end */
+		list = strchr(list, ',');
+		if (!list++)
+			return false;
+	}
+	return true;
+}
+
 /* Return the group in a line "0::/a/b"; of version 1, in
    "4:cpu,cpuacct:/a/b".  NULL: the line is about something else. */
 static char *
@@ -69,8 +85,7 @@ group_of(char *line)
 	if (!path)
 		return NULL;
 	*path++ = '\0';
-	return *++names == '\0' || strcmp(names, "cpu") == 0 ||
-		strstr(names, "cpu,") || strstr(names, ",cpu") ? path : NULL;
+	return *++names == '\0' || lists_cpu(names) ? path : NULL;
 }
 
 size_t
