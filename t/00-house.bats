@@ -75,6 +75,12 @@ circles="base"
 	diff /dev/null broken
 }
 
+@test "only base/json reads JSON: it bounds the memory that a text may take" {
+	grep -rnE '\<json_load' "$SRC/lib" "$SRC/bin" --include='*.c' |
+		grep -v "^$SRC/lib/base/json\.c:" >broken || true
+	diff /dev/null broken
+}
+
 @test "every header compiles alone" {
 	local header
 	for header in "$SRC"/lib/*/*.h; do

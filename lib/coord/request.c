@@ -510,8 +510,8 @@ static int
 read_json(struct request *r, const char *line, struct fail *f)
 {
 	json_error_t error;
-	json_t *object = json_loads(line, JSON_REJECT_DUPLICATES |
-				    JSON_ALLOW_NUL, &error);
+	json_t *object = json_read(line, strlen(line), JSON_REJECT_DUPLICATES |
+				   JSON_ALLOW_NUL, &error);
 	const char *key;
 	json_t *value;
 	int status = 0;

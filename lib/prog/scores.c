@@ -1,5 +1,6 @@
 #include "prog/scores.h"
 
+#include "base/json.h"
 #include "base/log.h"
 #include "store/disk.h"
 #include "sys/cli.h"
@@ -30,7 +31,8 @@ static int
 read_line(struct scores *s, const char *text, size_t size,
 	  const struct stop_condition *until, struct fail *f)
 {
-	json_t *line = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+	json_error_t error;
+	json_t *line = json_read(text, size, JSON_REJECT_DUPLICATES, &error);
 	const json_t *step = json_object_get(line, "step");
 	const json_t *x = *until->metric ? score_of(line, until) : NULL;
 	const bool ours = json_is_string(json_object_get(line,

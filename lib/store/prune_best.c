@@ -1,5 +1,6 @@
 #include "store/prune_best.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "store/checkpoint.h"
@@ -36,7 +37,8 @@ read_line(struct score *score, size_t n, const char *line,
 	  const char *metric, struct fail *f)
 {
 	json_error_t error;
-	json_t *o = json_loads(line, JSON_REJECT_DUPLICATES, &error);
+	json_t *o = json_read(line, strlen(line),
+			      JSON_REJECT_DUPLICATES, &error);
 	const char *path = json_string_value(json_object_get(o, "checkpoint"));
 	const json_t *metrics = json_object_get(o, "metrics");
 	const json_t *value = json_object_get(metrics, metric);
