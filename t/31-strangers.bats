@@ -187,6 +187,18 @@ pskit, or wants a --key"
 	done
 }
 
+@test "with too few descriptors to have callers no program listens" {
+	for each in ps-serve "ps-relay -c ipc://x" \
+		"ps-coord -m model.ps -s ipc://s"
+	do
+		run -78 --separate-stderr bash -c "ulimit -n 63
+			exec timeout 20 $each -b ipc://here"
+		assert_output ""
+		assert_equal "$stderr" "${each%% *}: ipc://here: this \
+process may have 63 files open at once, but listening takes 64 (ulimit -n)"
+	done
+}
+
 @test "a program that has few descriptors, of which strangers take all" {
 	# One that is told to end needs some, too.
 	start bash -c 'ulimit -n 256; exec ps-serve'

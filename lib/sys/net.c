@@ -47,6 +47,9 @@
 #define MAX_TTL		6553599	/* the longest TTL in ms that ZMTP can send */
 #define BACKLOG		1024	/* connections that wait to be accepted */
 #define FEW		4096	/* descriptors: too few for the shortcut */
+#define LEAST		64	/* descriptors: with fewer, half of them leave
+				   too little for the program's own files, and
+				   libzmq aborts it when there is none */
 #define WATCH_MS	2	/* between looks at strangers */
 #define CLOSE_MS	2000	/* for all connections to break */
 #define UNREAD		16384	/* messages that a caller may leave unread */
@@ -784,6 +787,10 @@ net_listen(struct net *net, const char *endpoint, bool insecure,
 	struct place *p = &net->place[0];
 	char numeric[300];
 
+	if (net->descriptors < LEAST)
+		return fail(f, FAIL_CONFIG, "%s: this process may have %zu "
+			    "files open at once, but listening takes %d "
+			    "(ulimit -n)", endpoint, net->descriptors, LEAST);
 	if (prepare_place(net, p, endpoint, insecure, numeric,
 			  sizeof(numeric), f) < 0)
 		return -1;
