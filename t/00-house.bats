@@ -217,6 +217,15 @@ options() {
 	diff /dev/null broken
 }
 
+@test "every script of a unit test is distributed" {
+	local file
+	for file in "$SRC"/t/unit/*/*.txt; do
+		grep -q "^UNIT_TEXTS += %D%/${file#"$SRC/t/"}\$" \
+			"$SRC/t/local.mk" || echo "$file"
+	done >broken
+	diff /dev/null broken
+}
+
 @test "every file of tests begins with what it is about" {
 	run -0 "$SRC/t/legend"
 	assert_equal "$(grep -cE '^  [0-9][0-9]-[a-z-]+ +[^ ]' <<<"$output")" \

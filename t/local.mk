@@ -23,9 +23,10 @@ UNITS += %D%/unit/clip
 UNITS += %D%/unit/cluster
 UNITS += %D%/unit/cluster_run
 UNITS += %D%/unit/cluster_sync
-UNITS += %D%/unit/coord
+UNITS += %D%/unit/coord_script
 UNITS += %D%/unit/coord_data
 UNITS += %D%/unit/coord_evaluate
+UNITS += %D%/unit/coord_limits
 UNITS += %D%/unit/coord_new
 UNITS += %D%/unit/coord_status
 UNITS += %D%/unit/coord_submit
@@ -230,16 +231,33 @@ EXTRA_DIST += %D%/unit/coordinator.h
 EXTRA_DIST += %D%/unit/examples.h
 EXTRA_DIST += %D%/unit/files.h
 EXTRA_DIST += %D%/unit/inputs.h
+EXTRA_DIST += %D%/unit/message_line.h
 EXTRA_DIST += %D%/unit/model_fixture.h
 EXTRA_DIST += %D%/unit/packet.h
 EXTRA_DIST += %D%/unit/plain.h
 EXTRA_DIST += %D%/unit/post.h
 EXTRA_DIST += %D%/unit/code_all.h
+EXTRA_DIST += %D%/unit/script.h
 EXTRA_DIST += %D%/unit/served.h
 EXTRA_DIST += %D%/unit/samplers_of.h
 EXTRA_DIST += %D%/unit/server_replay.h
 EXTRA_DIST += %D%/unit/sim_network.h
 EXTRA_DIST += %D%/unit/tap.h
+
+UNIT_TEXTS =
+UNIT_TEXTS += %D%/unit/coord/errors.txt
+UNIT_TEXTS += %D%/unit/coord/errors_meanwhile.txt
+UNIT_TEXTS += %D%/unit/coord/evaluation.txt
+UNIT_TEXTS += %D%/unit/coord/evaluators.txt
+UNIT_TEXTS += %D%/unit/coord/join.txt
+UNIT_TEXTS += %D%/unit/coord/lives.txt
+UNIT_TEXTS += %D%/unit/coord/marks.txt
+UNIT_TEXTS += %D%/unit/coord/mixed.txt
+UNIT_TEXTS += %D%/unit/coord/nonsense.txt
+UNIT_TEXTS += %D%/unit/coord/steps.txt
+UNIT_TEXTS += %D%/unit/coord/stop.txt
+UNIT_TEXTS += %D%/unit/coord/stop_meanwhile.txt
+EXTRA_DIST += $(UNIT_TEXTS)
 
 TAP_DRIVER = env AM_TAP_AWK='$(AWK)' \
 	$(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
