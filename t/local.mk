@@ -30,6 +30,7 @@ UNITS += %D%/unit/coord_limits
 UNITS += %D%/unit/coord_new
 UNITS += %D%/unit/coord_status
 UNITS += %D%/unit/coord_submit
+UNITS += %D%/unit/coord_sync
 UNITS += %D%/unit/coord_background
 UNITS += %D%/unit/coord_cancel
 UNITS += %D%/unit/coord_watch

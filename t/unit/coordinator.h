@@ -36,7 +36,8 @@ check_all(void)
 static inline void
 coordinator_new(const char *model)
 {
-	static char *endpoint[] = { (char *)(uintptr_t)"node:1" };
+	static char *endpoint[] = { (char *)(uintptr_t)"node:1",
+				    (char *)(uintptr_t)"node:2" };
 
 	fixture_begin(&fixture, model);
 	now = 1000;
@@ -44,7 +45,7 @@ coordinator_new(const char *model)
 	post_skips = MESSAGE_PING;
 	options.endpoint = "node:0";
 	options.server = endpoint;
-	options.servers = 1;
+	options.servers = options.servers ? options.servers : 1;
 	options.batch = 4;
 	options.pack = options.pack ? options.pack : 1;
 	options.in_flight = 2;
@@ -63,18 +64,28 @@ coordinator_hears(uint64_t peer, const struct message *m)
 	check_all();
 }
 
-/* The server does what it was asked. */
+/* The peer of a server: they are dialled in order, each once. */
+static inline uint64_t
+server_at(size_t i)
+{
+	return SERVER - options.servers + 1 + i;
+}
+
+/* All servers do what they were asked. */
 static inline bool
 server_does(enum message_kind kind)
 {
+	bool asked = true;
 	struct message m;
 
-	if (!says(SERVER, kind))
-		return false;
-	m = message_answer(&last_posted->m, MESSAGE_OK);
+	for (size_t i = 0; i < options.servers; i++) {
+		asked = asked && says(server_at(i), kind);
+		m = message_answer(&last_posted->m, MESSAGE_OK);
+	}
 	m.ok.initial = 1;
-	coordinator_hears(SERVER, &m);
-	return true;
+	for (size_t i = 0; asked && i < options.servers; i++)
+		coordinator_hears(server_at(i), &m);
+	return asked;
 }
 
 /* Its servers have the plan: it runs. */
@@ -84,12 +95,14 @@ coordinator_begin(const char *model)
 	struct message m = { .kind = MESSAGE_WELCOME };
 
 	coordinator_new(model);
-	coord_up(c, SERVER, now);
 	m.welcome.version = WIRE_VERSION;
 	m.welcome.role = ROLE_SERVER;
 	m.welcome.life = 7;
-	ok(says(SERVER, MESSAGE_HELLO));
-	coordinator_hears(SERVER, &m);
+	for (size_t i = 0; i < options.servers; i++) {
+		coord_up(c, server_at(i), now);
+		ok(says(server_at(i), MESSAGE_HELLO));
+		coordinator_hears(server_at(i), &m);
+	}
 	ok(server_does(MESSAGE_PLAN));
 	if (*options.restore)
 		ok(server_does(MESSAGE_LOAD));

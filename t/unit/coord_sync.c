@@ -1,0 +1,249 @@
+/* Rounds: what servers are asked before one is committed. */
+#include "coord/coord_sync.h"
+
+#include "coord/scheduler.h"
+
+#include "coordinator.h"
+
+#define A	1
+#define B	2
+#define RELAY	9
+
+static const char model[] =
+	"input x float[2]\nlabel y float\np = dense x units=1\n"
+	"loss mean_squared_error p\noptimizer sgd\n";
+
+/* Two replicas, for two workers. */
+static void
+begin(void)
+{
+	options.mode = MODE_SYNC;
+	options.replicas = options.min_workers = 2;
+	options.servers = 2;
+	coordinator_begin(model);
+}
+
+/* A worker, or the relay, of the site "rack". */
+static void
+joins_site(uint64_t peer, enum role role)
+{
+	struct message m = { .kind = MESSAGE_HELLO, .frames = 2 };
+
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = role;
+	m.hello.index = WIRE_NONE;
+	m.hello.life = peer;
+	if (role == ROLE_RELAY)
+		m.frame[0] = (struct frame){ "node:9", 6, NULL };
+	m.frame[1] = (struct frame){ "rack", 4, NULL };
+	coordinator_hears(peer, &m);
+	m = (struct message){ .kind = MESSAGE_READY };
+	coordinator_hears(peer, &m);
+	ok(says(peer, MESSAGE_WELCOME) && says(peer, MESSAGE_PLAN));
+}
+
+static void
+leaves(uint64_t peer)
+{
+	const struct message m = { .kind = MESSAGE_BYE };
+
+	coordinator_hears(peer, &m);
+}
+
+/* The worker's next lease is this attempt at a replica of a node of this level;
+   returns its number. */
+static uint64_t
+leased(uint64_t peer, uint64_t replica, uint64_t attempt, unsigned level)
+{
+	bool is = says(peer, MESSAGE_LEASE);
+	const struct message *m = &last_posted->m;
+
+	is = is && m->lease.slot == message_node(replica, level) &&
+		m->lease.attempt == attempt;
+	named(is, "a replica is leased");
+	return is ? m->request : 0;
+}
+
+/* The worker has done the replica of this lease. */
+static void
+done(uint64_t peer, uint64_t lease, uint64_t step)
+{
+	const struct result r = { .step = step, .attempt = 1, .examples = 4 };
+	struct message m = { .kind = MESSAGE_DONE, .request = lease,
+			     .frames = 1 };
+	struct pack p = { 0 };
+
+	result_write(&p, &r);
+	m.done.term = c->plan.term;
+	m.done.count = 1;
+	m.frame[0] = (struct frame){ p.data, p.size, NULL };
+	coordinator_hears(peer, &m);
+	pack_release(&p);
+}
+
+/* Both servers are asked that about two replicas' attempts. */
+static struct message
+asks(enum message_kind kind, uint64_t first, uint64_t second)
+{
+	const char attempts[] = { (char)0x92, (char)first, (char)second };
+	struct message asked = { 0 };
+
+	for (size_t i = 0; i < 2; i++) {
+		named(says(server_at(i), kind) &&
+		      memcmp(last_posted->text, attempts,
+			     sizeof(attempts)) == 0,
+		      "each server is asked about the chosen attempts");
+		asked = last_posted->m;
+	}
+	return asked;
+}
+
+/* A server lacks these replicas: a MessagePack array. */
+static void
+lacks(size_t server, const struct message *asked, const char *replicas)
+{
+	struct message m = message_answer(asked, MESSAGE_MISSING);
+
+	m.frames = 1;
+	m.frame[0] = (struct frame){ replicas, 1 + (*replicas & 15), NULL };
+	coordinator_hears(server_at(server), &m);
+}
+
+static void
+both_lack(const struct message *asked, const char *first, const char *second)
+{
+	lacks(0, asked, first);
+	named(silent(), "nothing happens before both servers have answered");
+	lacks(1, asked, second);
+}
+
+static void
+commits(uint64_t first, uint64_t second)
+{
+	const struct message asked = asks(MESSAGE_COMMIT, first, second);
+	const struct message m = message_answer(&asked, MESSAGE_OK);
+
+	coordinator_hears(server_at(0), &m);
+	coordinator_hears(server_at(1), &m);
+	ok(prints("\"step\":0"));
+	post_clear();		/* MARK */
+}
+
+/* A and B have a replica each of step 0, whose gradients their relay may add
+   up. */
+static void
+begin_summed(uint64_t *a, uint64_t *b)
+{
+	begin();
+	joins_site(A, ROLE_WORKER);
+	joins_site(B, ROLE_WORKER);
+	joins_site(RELAY, ROLE_RELAY);
+	ok(says(A, MESSAGE_RELAY) && says(B, MESSAGE_RELAY));
+	ask("{\"op\":\"train\",\"steps\":1}");
+	*a = leased(A, 0, 1, 1);
+	*b = leased(B, 1, 1, 1);
+	ok(silent());
+}
+
+/* Servers may have a first attempt only in a sum with one that is not chosen:
+   so they are asked first. */
+static void
+checked(void)
+{
+	uint64_t a, b;
+	struct message asked;
+
+	begin_summed(&a, &b);
+	done(A, a, 0);
+	ok(silent());
+	leaves(B);
+	b = leased(A, 1, 2, 0);
+	done(A, b, 0);
+	asked = asks(MESSAGE_CHECK, 1, 2);
+	named(silent() && !sync_check(c), "no server is sent COMMIT yet");
+	both_lack(&asked, "\x91\x00", "\x91\x00");
+	a = leased(A, 0, 2, 0);
+	named(silent(), "what both servers lack is computed once more, by "
+	      "itself");
+	done(A, a, 0);
+	asked = asks(MESSAGE_CHECK, 2, 2);
+	both_lack(&asked, "\x90", "\x90");
+	commits(2, 2);
+	coordinator_end();
+}
+
+/* The other replica of the sum has a later attempt, but came by itself. */
+static void
+nothing_missing(void)
+{
+	uint64_t a, b;
+	struct message asked;
+
+	begin_summed(&a, &b);
+	leaves(A);
+	a = leased(B, 0, 2, 0);
+	done(B, b, 0);
+	done(B, a, 0);
+	asked = asks(MESSAGE_CHECK, 2, 1);
+	both_lack(&asked, "\x90", "\x90");
+	commits(2, 1);
+	coordinator_end();
+}
+
+/* Of what servers cannot have in such a sum they are not asked. */
+static void
+sure(void)
+{
+	uint64_t a, b;
+
+	begin_summed(&a, &b);
+	done(A, a, 0);
+	done(B, b, 0);
+	named(true, "all attempts are first ones:");
+	commits(1, 1);
+	coordinator_end();
+
+	begin();
+	joins(A);
+	joins(B);
+	ask("{\"op\":\"train\",\"steps\":1}");
+	a = leased(A, 0, 1, 0);
+	leased(B, 1, 1, 0);
+	leaves(B);
+	b = leased(A, 1, 2, 0);
+	done(A, a, 0);
+	done(A, b, 0);
+	named(true, "no relay adds up:");
+	commits(1, 2);
+	coordinator_end();
+}
+
+/* A server that is gone meanwhile may have lost what it had: a new term begins
+   the round again. */
+static void
+given_up(void)
+{
+	uint64_t a, b;
+
+	begin_summed(&a, &b);
+	done(A, a, 0);
+	leaves(B);
+	b = leased(A, 1, 2, 0);
+	done(A, b, 0);
+	asks(MESSAGE_CHECK, 1, 2);
+	ok(c->scheduler->committing(c));
+	c->scheduler->reset(c);
+	named(!c->scheduler->committing(c) && !c->scheduler->running(c) &&
+	      !sync_check(c), "what is checked is not committed");
+	coordinator_end();
+}
+
+int
+main(void)
+{
+	checked();
+	nothing_missing();
+	sure();
+	given_up();
+	return tap_done();
+}
