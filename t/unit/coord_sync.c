@@ -1,4 +1,5 @@
-/* Rounds: what servers are asked before one is committed. */
+/* Rounds: which worker is leased which replica, and what servers are asked
+   before a round is committed. */
 #include "coord/coord_sync.h"
 
 #include "coord/scheduler.h"
@@ -7,18 +8,21 @@
 
 #define A	1
 #define B	2
+#define C	3
 #define RELAY	9
 
 static const char model[] =
 	"input x float[2]\nlabel y float\np = dense x units=1\n"
 	"loss mean_squared_error p\noptimizer sgd\n";
 
-/* Two replicas, for two workers. */
+/* Replicas as many as workers, but for those of a backup. */
 static void
-begin(void)
+begin(size_t workers, size_t backup)
 {
 	options.mode = MODE_SYNC;
-	options.replicas = options.min_workers = 2;
+	options.replicas = workers - backup;
+	options.backup = backup;
+	options.min_workers = workers;
 	options.servers = 2;
 	coordinator_begin(model);
 }
@@ -64,21 +68,28 @@ leased(uint64_t peer, uint64_t replica, uint64_t attempt, unsigned level)
 	return is ? m->request : 0;
 }
 
-/* The worker has done the replica of this lease. */
+/* The worker has done the replica of this lease; count 0: it has left it. */
 static void
-done(uint64_t peer, uint64_t lease, uint64_t step)
+answers(uint64_t peer, uint64_t lease, uint64_t step, uint64_t count)
 {
 	const struct result r = { .step = step, .attempt = 1, .examples = 4 };
 	struct message m = { .kind = MESSAGE_DONE, .request = lease,
 			     .frames = 1 };
 	struct pack p = { 0 };
 
-	result_write(&p, &r);
+	if (count > 0)
+		result_write(&p, &r);
 	m.done.term = c->plan.term;
-	m.done.count = 1;
+	m.done.count = count;
 	m.frame[0] = (struct frame){ p.data, p.size, NULL };
 	coordinator_hears(peer, &m);
 	pack_release(&p);
+}
+
+static void
+done(uint64_t peer, uint64_t lease, uint64_t step)
+{
+	answers(peer, lease, step, 1);
 }
 
 /* Both servers are asked that about two replicas' attempts. */
@@ -134,7 +145,7 @@ commits(uint64_t first, uint64_t second)
 static void
 begin_summed(uint64_t *a, uint64_t *b)
 {
-	begin();
+	begin(2, 0);
 	joins_site(A, ROLE_WORKER);
 	joins_site(B, ROLE_WORKER);
 	joins_site(RELAY, ROLE_RELAY);
@@ -203,7 +214,7 @@ sure(void)
 	commits(1, 1);
 	coordinator_end();
 
-	begin();
+	begin(2, 0);
 	joins(A);
 	joins(B);
 	ask("{\"op\":\"train\",\"steps\":1}");
@@ -238,6 +249,64 @@ given_up(void)
 	coordinator_end();
 }
 
+/* B hangs at its replica of step 0, and A was its backup; then A leaves, and
+   its replica of the steps behind, one or two, is free.  Returns B's lease. */
+static uint64_t
+begin_hung(uint64_t steps)
+{
+	uint64_t a, b;
+
+	begin(3, 1);
+	joins(A);
+	joins(B);
+	joins(C);
+	ask("{\"op\":\"train\",\"steps\":1}");
+	a = leased(A, 0, 1, 0);
+	b = leased(B, 1, 1, 0);
+	ok(silent());
+	done(A, a, 0);
+	a = leased(A, 1, 2, 0);
+	done(A, a, 0);
+	ok(says(B, MESSAGE_CANCEL));
+	commits(1, 2);
+	ask(steps == 1 ? "{\"op\":\"train\",\"steps\":1}" :
+	    "{\"op\":\"train\",\"steps\":2}");
+	for (uint64_t i = 0; i < steps; i++) {
+		leased(A, 0, 1, 0);
+		leased(C, 1, 1, 0);
+	}
+	named(silent(), "each replica has a worker that answers");
+	leaves(A);
+	return b;
+}
+
+/*
+ * There is one backup: if B had what A has left, or C, which has the other
+ * replica, and that worker stood still, nobody could take its place.
+ */
+static void
+hung(void)
+{
+	for (uint64_t steps = 1; steps <= 2; steps++) {
+		const uint64_t b = begin_hung(steps);
+
+		named(silent(), "a worker that has not answered a CANCEL is "
+		      "leased nothing, and none has two replicas of a round");
+		answers(B, b, 0, 0);
+		for (uint64_t i = 0; i < steps; i++)
+			leased(B, 0, 2, 0);
+		ok(silent());
+		coordinator_end();
+	}
+
+	begin_hung(1);
+	ok(silent());
+	leaves(B);
+	leased(C, 0, 2, 0);
+	named(silent(), "a worker has two if workers are fewer than replicas");
+	coordinator_end();
+}
+
 int
 main(void)
 {
@@ -245,5 +314,6 @@ main(void)
 	nothing_missing();
 	sure();
 	given_up();
+	hung();
 	return tap_done();
 }
