@@ -37,6 +37,22 @@ load lib.bash
 	[[ $output == *"kill step"* ]]
 }
 
+@test "killed and stopped relays of rounds in few bits: the same" {
+	MODE=sync RELAYS=1 WIRE="--push=int8 --pull=delta:int8" \
+		FAULTS="kill kill stop" ROLES="relay relay work" \
+		run -0 --separate-stderr timeout 120 "$SRC/t/nemesis" 6 6
+	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
+	[[ $output == *"kill relay"* ]]
+}
+
+@test "two relays, and local steps: the same" {
+	RELAYS=2 LOCAL=1 WIRE=--push=int8 FAULTS="kill kill stop" \
+		ROLES="relay relay work" \
+		run -0 --separate-stderr timeout 120 "$SRC/t/nemesis" 7 5
+	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
+	[[ $output == *"kill relay"* ]]
+}
+
 @test "without de-duplication the nemesis reports it" {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"
