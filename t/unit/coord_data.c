@@ -46,15 +46,6 @@ begin(void)
 	data_count(c);
 }
 
-static void
-end(void)
-{
-	struct samplers *const borrowed = options.samplers;
-
-	coordinator_end();
-	samplers_free(borrowed);
-}
-
 /* A worker is to count something. */
 static bool
 counts(uint64_t peer)
@@ -99,7 +90,7 @@ requests(void)
 	checked(!data_ready(c));
 	equals(data_can(c, &epoch, &f), 0);
 	ok(data_can(c, &train, &f) < 0 && strstr(f.text, "batch=9"));
-	end();
+	coordinator_end();
 }
 
 static void
@@ -120,7 +111,7 @@ counting(void)
 	checked(counts(A) && strstr(last_posted->text, "b.tsv") && silent());
 	equals(counted(A, 12), 0);
 	checked(data_ready(c) && sampler_records(sampler) == 20);
-	end();
+	coordinator_end();
 }
 
 static void
@@ -134,7 +125,7 @@ whole(void)
 	      "a file that cannot be cut is counted as one");
 	ok(counted(A, 8) == 0 && counted(B, 8) == 0);
 	checked(data_ready(c));
-	end();
+	coordinator_end();
 }
 
 static void
@@ -147,7 +138,7 @@ cannot(void)
 	ok(counted(A, 0) == 0 && counted(B, 8) == 0);
 	named(prints("\"op\":\"data\"") && ends_with(FAIL_NOINPUT, "a.tsv"),
 	      "a file without records is the end");
-	end();
+	coordinator_end();
 
 	begin();
 	ok(counts(A) && counts(B));
@@ -159,7 +150,7 @@ cannot(void)
 	data_refused(c, at(A), &m);
 	ok(prints("\"worker\":\"worker:0\",\"error\":\"a.tsv:1: no label\"") &&
 	   ends_with(FAIL_DATA, "a.tsv:1: no label"));
-	end();
+	coordinator_end();
 
 	begin();
 	ok(counts(A) && counts(B));
@@ -174,7 +165,7 @@ cannot(void)
 	data_died(c, at(A));
 	ok(prints("5 workers died under it") &&
 	   ends_with(FAIL_DATA, "5 workers died under it"));
-	end();
+	coordinator_end();
 }
 
 /* A checkpoint says how far the data had been read. */
@@ -218,19 +209,19 @@ restores(void)
 	free(position);
 	pack_reset(&place);
 	ok(!data_position(c, &place, &visits));
-	end();
+	coordinator_end();
 	restored("zz", "no hexadecimal: 'zz'");
 	position = data_position(c, &place, &visits);
 	named(position && strcmp(position, "zz") == 0,
 	      "where nothing was read a checkpoint says what it did");
 	free(position);
-	end();
+	coordinator_end();
 	restored("c0", "the data begin with epoch 0");
-	end();
+	coordinator_end();
 	restored(copy, NULL);
 	named(sampler_take(sampler, 1, 1) == 2,
 	      "it goes on behind what was read");
-	end();
+	coordinator_end();
 	pack_release(&place);
 }
 
@@ -245,7 +236,7 @@ files(void)
 	      memcmp(last_posted->text, "\x93\xc4\5a.tsv\xc4\6labels"
 		     "\xc4\5" "b.tsv", 23) == 0,
 	      "the files of an evaluation are those of the data");
-	end();
+	coordinator_end();
 }
 
 int

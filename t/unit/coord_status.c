@@ -161,8 +161,6 @@ data(void)
 	data_done(c, &r, NULL, NULL, now);
 	ok(figure("pskit_epoch_records_visited", "4"));
 	coordinator_end();
-	samplers_free(options.samplers);
-	options.samplers = NULL;
 }
 
 static void

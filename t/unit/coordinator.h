@@ -109,10 +109,12 @@ coordinator_begin(const char *model)
 	post_clear();
 }
 
+/* Frees the samplers of the options, too. */
 static inline void
 coordinator_end(void)
 {
 	coord_free(c);
+	samplers_free(options.samplers);
 	post_clear();
 	fixture_end(&fixture);
 	options = (struct coord_options){ 0 };
