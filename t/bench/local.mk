@@ -66,6 +66,7 @@ EXTRA_DIST += %D%/ckpt
 EXTRA_DIST += %D%/compare
 EXTRA_DIST += %D%/hosts.sh
 EXTRA_DIST += %D%/hybrid
+EXTRA_DIST += %D%/local-steps
 EXTRA_DIST += %D%/lr
 EXTRA_DIST += %D%/lr-cache
 EXTRA_DIST += %D%/lr.sh
