@@ -20,51 +20,51 @@
  * A worker's request, until it is answered.  The states of one that shares a
  * pull:
  *
- *	WAITS --start()--> RIDES	its push, if it has one, is sent
- *	RIDES --land(), with values--> answered
- *	RIDES --land(), without values--> WAITS	as a pull: its push, if it had
- *						one, has been answered
- *	RIDES --land()--> LATE			its push is unanswered: the
+ *	WAITING --start_pull()--> RIDING	its push, if it has one, is sent
+ *	RIDING --end_pull(), with values--> answered
+ *	RIDING --end_pull(), without values--> WAITING	as a pull: its push, if
+ *						it had one, has been answered
+ *	RIDING --end_pull()--> MISSED		its push is unanswered: the
  *						values came too early for it
- *	LATE --take_outcome()--> WAITS		as a pull
+ *	MISSED --take_outcome()--> WAITING	as a pull
  */
-struct asked {
+struct worker_request {
 	uint64_t peer;		/* 0: the worker has left */
 	uint64_t request;	/* the worker's number */
 	struct letter *letter;	/* the push, until it is sent; else NULL */
 	bool pushes, pushed;	/* pushed: its push has been answered, */
 	struct message outcome;	/* with this */
-	bool late;		/* see above */
-	struct asked *next;
+	bool missed;		/* see above */
+	struct worker_request *next;
 };
 
 /* Values that several requests share: one pull at a time asks for them. */
-struct fare {
+struct shared_pull {
 	uint64_t part, cut, after;
 	uint64_t coded;		/* as in a PULL; it may be of another step, */
 	uint64_t coding;	/* with the same codecs: see coding_of() */
 	uint64_t have;		/* as in a PULL */
 	struct frame keys;	/* our copy */
 	bool settled;		/* the values are the same at any time */
-	struct asked *waits;	/* requests in the order in which they came, */
-	struct asked *rides;	/* those for the pull under way, */
-	struct asked *late;	/* and those whose pushes were unanswered when
-				   it ended */
-	bool flies;		/* a pull is under way */
+	/* Requests in the order in which they came, those for the pull in
+	   flight, and those whose pushes were unanswered when it ended. */
+	struct worker_request *waiting, *riding, *missed;
+	bool in_flight;		/* a pull is under way */
 	struct letter *kept;	/* values of a round, for later requests, */
 	bool final;		/* and these are those of its end */
 	bool due;		/* in the list of forwarder_flush() */
-	struct fare *next, *next_due;
+	struct shared_pull *next, *next_due;
 };
 
 /* A request of the relay to a server. */
-struct flight {
+struct server_request {
 	uint64_t request;	/* our number */
-	struct asked *of;	/* whose push it is, or all those of a sum, or
-				   whose pull if nobody shares it; NULL: a
-				   pull for those who ride */
-	struct fare *fare;	/* the values that it shares; NULL: none */
-	bool brings;		/* its answer has these values */
+	struct worker_request *of;		/* whose push it is, or all
+					   those of a sum, or whose pull if
+					   nobody shares it; NULL: a pull for
+					   those that ride */
+	struct shared_pull *shared_pull;	/* NULL: none */
+	bool pulls;		/* its answer has the values of that */
 };
 
 /* The last pulls of one worker, whose keys a push may refer to. */
@@ -74,7 +74,7 @@ struct pulled {
 };
 
 /* A worker. */
-struct patron {
+struct pull_history {
 	uint64_t peer;
 	struct pulled (*pulled)[PULLED];	/* of each part; NULL: none */
 };
@@ -82,16 +82,16 @@ struct patron {
 struct forwarder {
 	const struct plan *plan;
 	struct outbox *outbox;
-	struct part_of {
+	struct forwarder_part {
 		bool rounds;	/* its variables are updated in rounds */
-		struct fare *fare;
+		struct shared_pull *shared_pull;
 	} *part;
-	struct letter **waits;	/* for each server: a list in order, */
+	struct letter **waiting;	/* for each server: a list in order, */
 	struct letter ***end;	/* and its end */
 	struct node_sums *sums;
-	struct peers flights;	/* by our request numbers */
-	struct peers patrons;
-	struct fare *due;	/* a list, by next_due */
+	struct peers requests;	/* by our request numbers */
+	struct peers histories;
+	struct shared_pull *due;	/* a list, by next_due */
 	uint64_t request;	/* our last number */
 	struct pack bundle;
 	struct forwarder_counts counts;
@@ -115,39 +115,39 @@ forwarder_new(const struct plan *plan, const struct model *model,
 		t->part[i].rounds = !variable[piece->variable].async;
 	}
 	t->sums = node_sums_new(plan);
-	t->waits = mem_alloc(plan->servers, sizeof(*t->waits));
+	t->waiting = mem_alloc(plan->servers, sizeof(*t->waiting));
 	t->end = mem_alloc(plan->servers, sizeof(*t->end));
 	for (size_t i = 0; i < plan->servers; i++)
-		t->end[i] = &t->waits[i];
+		t->end[i] = &t->waiting[i];
 	return t;
 }
 
 /* ---- workers and their requests ---- */
 
-static struct patron *
-patron_of(struct forwarder *t, uint64_t peer)
+static struct pull_history *
+pull_history_of(struct forwarder *t, uint64_t peer)
 {
-	struct patron *p = peers_find(&t->patrons, peer);
+	struct pull_history *p = peers_find(&t->histories, peer);
 
 	if (p)
 		return p;
 	p = mem_alloc(1, sizeof(*p));
 	p->peer = peer;
-	peers_set(&t->patrons, peer, p);
+	peers_set(&t->histories, peer, p);
 	return p;
 }
 
 static void
-patron_free(struct patron *p)
+pull_history_free(struct pull_history *p)
 {
 	free(p->pulled);
 	free(p);
 }
 
-static struct asked *
-asked_new(uint64_t peer, const struct message *m)
+static struct worker_request *
+worker_request_new(uint64_t peer, const struct message *m)
 {
-	struct asked *a = mem_alloc(1, sizeof(*a));
+	struct worker_request *a = mem_alloc(1, sizeof(*a));
 
 	a->peer = peer;
 	a->request = m->request;
@@ -156,7 +156,7 @@ asked_new(uint64_t peer, const struct message *m)
 }
 
 static void
-asked_free(struct asked *a)
+worker_request_free(struct worker_request *a)
 {
 	if (a->letter)
 		letter_drop(a->letter);
@@ -164,18 +164,18 @@ asked_free(struct asked *a)
 }
 
 static void
-free_all(struct asked *list)
+free_all(struct worker_request *list)
 {
-	struct asked *next;
+	struct worker_request *next;
 
 	for (; list; list = next) {
 		next = list->next;
-		asked_free(list);
+		worker_request_free(list);
 	}
 }
 
 static void
-append(struct asked **list, struct asked *a)
+append(struct worker_request **list, struct worker_request *a)
 {
 	while (*list)
 		list = &(*list)->next;
@@ -184,10 +184,10 @@ append(struct asked **list, struct asked *a)
 }
 
 /* Put the second list behind the first one. */
-static struct asked *
-join(struct asked *first, struct asked *second)
+static struct worker_request *
+concat_requests(struct worker_request *first, struct worker_request *second)
 {
-	struct asked **end = &first;
+	struct worker_request **end = &first;
 
 	while (*end)
 		end = &(*end)->next;
@@ -196,7 +196,7 @@ join(struct asked *first, struct asked *second)
 }
 
 static void
-unlink_asked(struct asked **list, struct asked *a)
+unlink_request(struct worker_request **list, struct worker_request *a)
 {
 	while (*list != a)
 		list = &(*list)->next;
@@ -207,7 +207,7 @@ unlink_asked(struct asked **list, struct asked *a)
 /* ---- answers ---- */
 
 static void
-answer(struct forwarder *t, const struct asked *a, struct message *m)
+answer(struct forwarder *t, const struct worker_request *a, struct message *m)
 {
 	m->request = a->request;
 	if (a->peer && outbox_send(t->outbox, a->peer, m) < 0)
@@ -215,7 +215,8 @@ answer(struct forwarder *t, const struct asked *a, struct message *m)
 }
 
 static void
-answer_all(struct forwarder *t, const struct asked *list, struct message *m)
+answer_all(struct forwarder *t, const struct worker_request *list,
+	   struct message *m)
 {
 	for (; list; list = list->next)
 		answer(t, list, m);
@@ -233,31 +234,31 @@ answer_outcome(struct forwarder *t, uint64_t peer, const struct message *to,
 
 /* ---- to the servers ---- */
 
-static struct flight *
-flight_new(struct forwarder *t, struct asked *of, struct fare *fare,
-	   bool brings)
+static struct server_request *
+server_request_new(struct forwarder *t, struct worker_request *of,
+		   struct shared_pull *shared_pull, bool pulls)
 {
-	struct flight *fl = mem_alloc(1, sizeof(*fl));
+	struct server_request *r = mem_alloc(1, sizeof(*r));
 
-	*fl = (struct flight){ ++t->request, of, fare, brings };
-	peers_set(&t->flights, fl->request, fl);
-	return fl;
+	*r = (struct server_request){ ++t->request, of, shared_pull, pulls };
+	peers_set(&t->requests, r->request, r);
+	return r;
 }
 
 static void
-flight_end(struct forwarder *t, struct flight *fl)
+server_request_free(struct forwarder *t, struct server_request *r)
 {
-	peers_remove(&t->flights, fl->request);
-	free(fl);
+	peers_remove(&t->requests, r->request);
+	free(r);
 }
 
 /* Let a letter leave at the next forwarder_flush(). */
 static void
-post(struct forwarder *t, struct letter *l, const struct flight *fl)
+enqueue(struct forwarder *t, struct letter *l, const struct server_request *r)
 {
 	const uint32_t server = t->plan->part[l->message.pull.part].server;
 
-	l->message.request = fl->request;
+	l->message.request = r->request;
 	*t->end[server] = l;
 	t->end[server] = &l->next;
 }
@@ -266,11 +267,11 @@ post(struct forwarder *t, struct letter *l, const struct flight *fl)
    WIRE_RECALL): a push may refer to them. */
 static void
 note_pulled(struct forwarder *t, uint64_t peer, const struct message *m,
-	    const struct flight *fl)
+	    const struct server_request *r)
 {
 	const bool push = m->kind == MESSAGE_PUSHPULL;
 	const uint64_t n = push ? m->push.part : m->pull.part;
-	struct patron *p = patron_of(t, peer);
+	struct pull_history *p = pull_history_of(t, peer);
 	struct pulled *pulled;
 
 	if (m->kind == MESSAGE_PUSH || m->frame[push].size < WIRE_RECALL ||
@@ -280,14 +281,14 @@ note_pulled(struct forwarder *t, uint64_t peer, const struct message *m,
 		p->pulled = mem_alloc(t->plan->parts, sizeof(*p->pulled));
 	pulled = p->pulled[n];
 	pulled[1] = pulled[0];
-	pulled[0] = (struct pulled){ m->request, fl->request };
+	pulled[0] = (struct pulled){ m->request, r->request };
 }
 
 /* Our number of the pull to whose keys a push refers; 0: it is unknown. */
 static uint64_t
 find_pulled(struct forwarder *t, uint64_t peer, const struct message *m)
 {
-	const struct patron *p = patron_of(t, peer);
+	const struct pull_history *p = pull_history_of(t, peer);
 
 	for (size_t i = 0; p->pulled && i < PULLED; i++) {
 		const struct pulled *pulled = &p->pulled[m->push.part][i];
@@ -305,19 +306,19 @@ pass_on(struct forwarder *t, uint64_t peer, const struct message *m)
 {
 	const bool refers = m->kind != MESSAGE_PULL && m->push.back > 0;
 	const uint64_t pulled = refers ? find_pulled(t, peer, m) : 0;
-	struct flight *fl;
+	struct server_request *r;
 	struct letter *l;
 
 	if (refers && pulled == 0) {
 		answer_outcome(t, peer, m, OUTCOME_GONE);
 		return;
 	}
-	fl = flight_new(t, asked_new(peer, m), NULL, false);
-	note_pulled(t, peer, m, fl);
+	r = server_request_new(t, worker_request_new(peer, m), NULL, false);
+	note_pulled(t, peer, m, r);
 	l = letter_new(m);
 	if (refers)
-		l->message.push.back = fl->request - pulled;
-	post(t, l, fl);
+		l->message.push.back = r->request - pulled;
+	enqueue(t, l, r);
 }
 
 /* ---- pushes that may be added up ---- */
@@ -336,12 +337,12 @@ add_to_node(struct forwarder *t, uint64_t peer, const struct message *m)
 {
 	struct letter *l = letter_new(m);
 
-	l->of = asked_new(peer, m);
+	l->of = worker_request_new(peer, m);
 	node_sums_add(t->sums, l);
 }
 
 static void
-post_apart(struct forwarder *t, struct letter *member)
+enqueue_members(struct forwarder *t, struct letter *member)
 {
 	struct letter *next;
 
@@ -351,14 +352,15 @@ post_apart(struct forwarder *t, struct letter *member)
 		next = member->next;
 		member->next = NULL;
 		m->push.slot = message_replica(m->push.slot);
-		post(t, member, flight_new(t, member->of, NULL, false));
+		enqueue(t, member,
+			server_request_new(t, member->of, NULL, false));
 	}
 }
 
 static void
-post_sum(struct forwarder *t, struct letter *sum, struct letter *member)
+enqueue_sum(struct forwarder *t, struct letter *sum, struct letter *member)
 {
-	struct asked *all = NULL;
+	struct worker_request *all = NULL;
 	struct letter *next;
 
 	for (; member; member = next) {
@@ -367,20 +369,20 @@ post_sum(struct forwarder *t, struct letter *sum, struct letter *member)
 		letter_drop(member);
 		t->counts.summed++;
 	}
-	post(t, sum, flight_new(t, all, NULL, false));
+	enqueue(t, sum, server_request_new(t, all, NULL, false));
 	t->counts.sums++;
 }
 
 static void
-post_sums(struct forwarder *t)
+enqueue_sums(struct forwarder *t)
 {
 	struct departure d;
 
 	while (node_sums_next(t->sums, &d))
 		if (d.sum)
-			post_sum(t, d.sum, d.member);
+			enqueue_sum(t, d.sum, d.member);
 		else
-			post_apart(t, d.member);
+			enqueue_members(t, d.member);
 }
 
 void
@@ -392,9 +394,9 @@ forwarder_expire(struct forwarder *t)
 bool
 forwarder_sums(const struct forwarder *t, uint64_t request)
 {
-	const struct flight *fl = peers_find(&t->flights, request);
+	const struct server_request *r = peers_find(&t->requests, request);
 
-	return fl && !fl->fare && fl->of->next;
+	return r && !r->shared_pull && r->of->next;
 }
 
 /* ---- requests that share a pull ---- */
@@ -430,11 +432,11 @@ coding_of(const struct forwarder *t, uint64_t n, uint64_t coded)
 }
 
 /* The values that a message pulls.  The keys are borrowed from the message. */
-static struct fare
+static struct shared_pull
 what_is_pulled(const struct forwarder *t, const struct message *m)
 {
 	const bool pull = m->kind == MESSAGE_PULL;
-	struct fare f = { .part = pull ? m->pull.part : m->push.part,
+	struct shared_pull f = { .part = pull ? m->pull.part : m->push.part,
 			  .cut = pull ? m->pull.cut : WIRE_NONE,
 			  .after = pull ? m->pull.after : 0,
 			  .coded = pull ? m->pull.coded : m->push.values,
@@ -448,7 +450,7 @@ what_is_pulled(const struct forwarder *t, const struct message *m)
 }
 
 static bool
-is_same(const struct fare *a, const struct fare *b)
+is_same(const struct shared_pull *a, const struct shared_pull *b)
 {
 	return a->cut == b->cut && a->after == b->after &&
 		a->coding == b->coding && a->have == b->have &&
@@ -458,7 +460,7 @@ is_same(const struct fare *a, const struct fare *b)
 }
 
 static void
-fare_is_due(struct forwarder *t, struct fare *f)
+mark_due(struct forwarder *t, struct shared_pull *f)
 {
 	if (f->due)
 		return;
@@ -468,7 +470,7 @@ fare_is_due(struct forwarder *t, struct fare *f)
 }
 
 static void
-drop_kept(struct fare *f)
+drop_kept(struct shared_pull *f)
 {
 	if (f->kept)
 		letter_drop(f->kept);
@@ -478,20 +480,21 @@ drop_kept(struct fare *f)
 
 /* Drop what is kept of earlier rounds, as requests rarely come so late. */
 static void
-drop_older(struct forwarder *t, const struct fare *newest)
+drop_older(struct forwarder *t, const struct shared_pull *newest)
 {
-	for (struct fare *f = t->part[newest->part].fare; f; f = f->next)
+	for (struct shared_pull *f = t->part[newest->part].shared_pull; f;
+	     f = f->next)
 		if (f->final && f->after < newest->after) {
 			drop_kept(f);
-			fare_is_due(t, f);
+			mark_due(t, f);
 		}
 }
 
-static struct fare *
-fare_of(struct forwarder *t, const struct message *m)
+static struct shared_pull *
+shared_pull_of(struct forwarder *t, const struct message *m)
 {
-	const struct fare pulled = what_is_pulled(t, m);
-	struct fare **at = &t->part[pulled.part].fare;
+	const struct shared_pull pulled = what_is_pulled(t, m);
+	struct shared_pull **at = &t->part[pulled.part].shared_pull;
 
 	while (*at && !is_same(*at, &pulled))
 		at = &(*at)->next;
@@ -506,9 +509,9 @@ fare_of(struct forwarder *t, const struct message *m)
 }
 
 static void
-fare_forget(struct forwarder *t, struct fare *gone)
+shared_pull_free(struct forwarder *t, struct shared_pull *gone)
 {
-	struct fare **at = &t->part[gone->part].fare;
+	struct shared_pull **at = &t->part[gone->part].shared_pull;
 
 	while (*at != gone)
 		at = &(*at)->next;
@@ -520,7 +523,7 @@ fare_forget(struct forwarder *t, struct fare *gone)
 
 /* A PULL of these values. */
 static struct letter *
-fare_pull(const struct forwarder *t, const struct fare *f)
+pull_letter(const struct forwarder *t, const struct shared_pull *f)
 {
 	struct message m = { .kind = MESSAGE_PULL, .frames = 1 };
 
@@ -538,7 +541,7 @@ fare_pull(const struct forwarder *t, const struct fare *f)
 
 /* Make a PUSHPULL the PUSH that it contains. */
 static void
-strip(struct letter *l)
+reduce_to_push(struct letter *l)
 {
 	struct message *m = &l->message;
 
@@ -551,37 +554,39 @@ strip(struct letter *l)
 /* Send all requests that wait: their pushes, and one pull, in the last push or
    by itself. */
 static void
-start(struct forwarder *t, struct fare *f)
+start_pull(struct forwarder *t, struct shared_pull *f)
 {
-	struct asked *last = NULL, *next;
+	struct worker_request *last = NULL, *next;
 
-	if (f->flies || !f->waits)
+	if (f->in_flight || !f->waiting)
 		return;
-	for (struct asked *a = f->waits; a; a = a->next)
+	for (struct worker_request *a = f->waiting; a; a = a->next)
 		if (a->letter)
 			last = a;
-	f->flies = true;
-	for (struct asked *a = f->waits; a; a = next) {
+	f->in_flight = true;
+	for (struct worker_request *a = f->waiting; a; a = next) {
 		struct letter *l = a->letter;
 
 		next = a->next;
-		append(&f->rides, a);
+		append(&f->riding, a);
 		a->letter = NULL;
 		if (l && a != last)
-			strip(l);
+			reduce_to_push(l);
 		if (l)
-			post(t, l, flight_new(t, a, f, a == last));
-		t->counts.shared += a != last && (last || a != f->waits);
+			enqueue(t, l, server_request_new(t, a, f, a == last));
+		t->counts.shared += a != last && (last || a != f->waiting);
 	}
-	f->waits = NULL;
+	f->waiting = NULL;
 	if (!last)
-		post(t, fare_pull(t, f), flight_new(t, NULL, f, true));
+		enqueue(t, pull_letter(t, f),
+			server_request_new(t, NULL, f, true));
 }
 
 /* Answer a request with values; if it pushed, also with the outcome of its
    push. */
 static void
-give(struct forwarder *t, struct asked *a, const struct message *m)
+answer_values(struct forwarder *t, struct worker_request *a,
+	      const struct message *m)
 {
 	struct message out = *m;
 
@@ -595,26 +600,26 @@ give(struct forwarder *t, struct asked *a, const struct message *m)
 }
 
 static void
-share(struct forwarder *t, uint64_t peer, const struct message *m)
+share_pull(struct forwarder *t, uint64_t peer, const struct message *m)
 {
-	struct fare *f = fare_of(t, m);
-	struct asked *a = asked_new(peer, m);
+	struct shared_pull *f = shared_pull_of(t, m);
+	struct worker_request *a = worker_request_new(peer, m);
 
 	if (a->pushes)
 		a->letter = letter_new(m);
-	t->counts.shared += f->settled && (f->flies || f->final);
+	t->counts.shared += f->settled && (f->in_flight || f->final);
 	if (f->kept)
-		give(t, a, &f->kept->message);
+		answer_values(t, a, &f->kept->message);
 	if (f->final) {
-		asked_free(a);
+		worker_request_free(a);
 		return;
 	}
-	if (f->flies && f->settled) {
-		append(&f->rides, a);
+	if (f->in_flight && f->settled) {
+		append(&f->riding, a);
 		return;
 	}
-	append(&f->waits, a);
-	fare_is_due(t, f);
+	append(&f->waiting, a);
+	mark_due(t, f);
 }
 
 /* A pull of many keys is not shared: hardly another one has the same keys, and
@@ -644,7 +649,7 @@ forwarder_ask(struct forwarder *t, uint64_t peer, const struct message *m)
 	else if (may_be_summed(t, m))
 		add_to_node(t, peer, m);
 	else if (may_share(m))
-		share(t, peer, &one);
+		share_pull(t, peer, &one);
 	else
 		pass_on(t, peer, &one);
 }
@@ -653,12 +658,12 @@ forwarder_ask(struct forwarder *t, uint64_t peer, const struct message *m)
 
 /* Copy large values once, if several requests get them; NULL: no need. */
 static struct letter *
-hold_values(struct message *m, const struct asked *riders)
+hold_values(struct message *m, const struct worker_request *riding)
 {
 	struct letter *l;
 
-	if (m->frames == 0 || m->frame[0].size < LARGE || !riders ||
-	    !riders->next)
+	if (m->frames == 0 || m->frame[0].size < LARGE || !riding ||
+	    !riding->next)
 		return NULL;
 	l = letter_new(m);
 	m->frame[0] = l->message.frame[0];
@@ -666,29 +671,31 @@ hold_values(struct message *m, const struct asked *riders)
 }
 
 /* Take the requests that rode on a pull that has ended.  Those whose push is
-   not answered yet become late: values without their push are not for them. */
-static struct asked *
-take_riders(struct fare *f)
+   not answered yet have missed it: values without their push are not for
+   them. */
+static struct worker_request *
+take_riding(struct shared_pull *f)
 {
-	struct asked *riders = f->rides, *taken = NULL, *next;
+	struct worker_request *riding = f->riding, *taken = NULL, *next;
 
-	f->rides = NULL;
-	for (struct asked *a = riders; a; a = next) {
+	f->riding = NULL;
+	for (struct worker_request *a = riding; a; a = next) {
 		next = a->next;
-		a->late = a->pushes && !a->pushed;
-		append(a->late ? &f->late : &taken, a);
+		a->missed = a->pushes && !a->pushed;
+		append(a->missed ? &f->missed : &taken, a);
 	}
 	return taken;
 }
 
 /* Answer these requests with values, or with their confirmation. */
 static void
-give_all(struct forwarder *t, struct asked *riders, struct message *m)
+answer_all_values(struct forwarder *t, struct worker_request *riding,
+		  struct message *m)
 {
-	struct letter *held = hold_values(m, riders);
+	struct letter *held = hold_values(m, riding);
 
-	for (struct asked *a = riders; a; a = a->next)
-		give(t, a, m);
+	for (struct worker_request *a = riding; a; a = a->next)
+		answer_values(t, a, m);
 	if (held)
 		letter_drop(held);
 }
@@ -701,8 +708,8 @@ is_values(const struct message *m, enum outcome outcome)
 
 /* Take the outcome of a push whose values another request may bring. */
 static void
-take_outcome(struct forwarder *t, struct fare *f, struct asked *a,
-	     struct message *m)
+take_outcome(struct forwarder *t, struct shared_pull *f,
+	     struct worker_request *a, struct message *m)
 {
 	const bool over = m->kind == MESSAGE_REFUSED ||
 		m->values.outcome == OUTCOME_STALE ||
@@ -712,23 +719,23 @@ take_outcome(struct forwarder *t, struct fare *f, struct asked *a,
 	a->pushed = true;
 	a->outcome = *m;
 	a->outcome.frames = 0;
-	if (!over && !a->late)
+	if (!over && !a->missed)
 		return;
-	unlink_asked(a->late ? &f->late : &f->rides, a);
+	unlink_request(a->missed ? &f->missed : &f->riding, a);
 	if (over) {
 		answer(t, a, m);
-		asked_free(a);
+		worker_request_free(a);
 	} else {
-		a->late = false;
-		append(&f->waits, a);
-		fare_is_due(t, f);
+		a->missed = false;
+		append(&f->waiting, a);
+		mark_due(t, f);
 	}
 }
 
 /* Keep a round's values for later requests: those of its end, or those ahead of
    it.  A message without values confirms the ones kept. */
 static void
-keep(struct fare *f, struct message *m)
+keep_values(struct shared_pull *f, struct message *m)
 {
 	if (f->after == 0 || !f->settled)
 		return;
@@ -747,56 +754,58 @@ keep(struct fare *f, struct message *m)
 
 /* Take the answer to a shared pull; by_push: the pull was part of a push. */
 static void
-land(struct forwarder *t, struct fare *f, bool by_push, struct message *m)
+end_pull(struct forwarder *t, struct shared_pull *f, bool by_push,
+	 struct message *m)
 {
-	const bool came = m->kind == MESSAGE_VALUES &&
+	const bool has_values = m->kind == MESSAGE_VALUES &&
 		(m->frames > 0 || is_values(m, OUTCOME_CONFIRMED));
-	struct asked *riders;
+	struct worker_request *riding;
 
-	f->flies = false;
-	fare_is_due(t, f);
-	if (came)
-		keep(f, m);
+	f->in_flight = false;
+	mark_due(t, f);
+	if (has_values)
+		keep_values(f, m);
 	else
 		drop_kept(f);
-	riders = take_riders(f);
-	if (!came && by_push) {		/* that push failed: pull again */
-		f->waits = join(riders, f->waits);
+	riding = take_riding(f);
+	if (!has_values && by_push) {	/* that push failed: pull again */
+		f->waiting = concat_requests(riding, f->waiting);
 		return;
 	}
-	if (came)
-		give_all(t, riders, m);
+	if (has_values)
+		answer_all_values(t, riding, m);
 	else
-		answer_all(t, riders, m);
-	free_all(riders);
+		answer_all(t, riding, m);
+	free_all(riding);
 }
 
 void
 forwarder_answer(struct forwarder *t, const struct message *answered)
 {
-	struct flight *fl = peers_find(&t->flights, answered->request);
+	struct server_request *r = peers_find(&t->requests,
+					      answered->request);
 	struct message m = *answered;
 
-	if (!fl)
+	if (!r)
 		return;		/* forwarder_drop() has forgotten it */
 	if (is_values(&m, OUTCOME_AHEAD)) {
-		if (fl->fare) {
-			keep(fl->fare, &m);
-			give_all(t, fl->fare->rides, &m);
+		if (r->shared_pull) {
+			keep_values(r->shared_pull, &m);
+			answer_all_values(t, r->shared_pull->riding, &m);
 		} else {
-			answer(t, fl->of, &m);
+			answer(t, r->of, &m);
 		}
 		return;
 	}
-	if (!fl->fare) {
-		answer_all(t, fl->of, &m);
-		free_all(fl->of);
+	if (!r->shared_pull) {
+		answer_all(t, r->of, &m);
+		free_all(r->of);
 	}
-	if (fl->fare && fl->of)
-		take_outcome(t, fl->fare, fl->of, &m);
-	if (fl->brings)
-		land(t, fl->fare, fl->of != NULL, &m);
-	flight_end(t, fl);
+	if (r->shared_pull && r->of)
+		take_outcome(t, r->shared_pull, r->of, &m);
+	if (r->pulls)
+		end_pull(t, r->shared_pull, r->of != NULL, &m);
+	server_request_free(t, r);
 }
 
 /* ---- what is sent ---- */
@@ -845,11 +854,11 @@ send_bundle(struct forwarder *t, uint64_t peer, struct letter *l,
 static void
 send_all(struct forwarder *t, size_t server, uint64_t peer)
 {
-	struct letter *l = t->waits[server], *next;
+	struct letter *l = t->waiting[server], *next;
 	uint64_t count;
 
-	t->waits[server] = NULL;
-	t->end[server] = &t->waits[server];
+	t->waiting[server] = NULL;
+	t->end[server] = &t->waiting[server];
 	for (; l; l = next) {
 		count = count_small(l);
 		if (count > 1) {
@@ -863,23 +872,24 @@ send_all(struct forwarder *t, size_t server, uint64_t peer)
 }
 
 static bool
-is_empty(const struct fare *f)
+is_empty(const struct shared_pull *f)
 {
-	return !f->flies && !f->waits && !f->rides && !f->late && !f->kept;
+	return !f->in_flight && !f->waiting && !f->riding && !f->missed &&
+		!f->kept;
 }
 
 void
 forwarder_flush(struct forwarder *t, const uint64_t *peer)
 {
-	struct fare *next;
+	struct shared_pull *next;
 
-	post_sums(t);
-	for (struct fare *f = t->due; f; f = next) {
+	enqueue_sums(t);
+	for (struct shared_pull *f = t->due; f; f = next) {
 		next = f->next_due;
 		f->due = false;
-		start(t, f);
+		start_pull(t, f);
 		if (is_empty(f))
-			fare_forget(t, f);
+			shared_pull_free(t, f);
 	}
 	t->due = NULL;
 	for (size_t i = 0; i < t->plan->servers; i++)
@@ -889,7 +899,7 @@ forwarder_flush(struct forwarder *t, const uint64_t *peer)
 /* ---- ends ---- */
 
 static void
-forget_peer(struct asked *list, uint64_t peer)
+forget_peer(struct worker_request *list, uint64_t peer)
 {
 	for (; list; list = list->next)
 		if (list->peer == peer)
@@ -899,40 +909,41 @@ forget_peer(struct asked *list, uint64_t peer)
 void
 forwarder_leave(struct forwarder *t, uint64_t peer)
 {
-	struct patron *p = peers_find(&t->patrons, peer);
+	struct pull_history *p = peers_find(&t->histories, peer);
 
 	if (p) {
-		peers_remove(&t->patrons, peer);
-		patron_free(p);
+		peers_remove(&t->histories, peer);
+		pull_history_free(p);
 	}
 	/* Others would wait in vain for its next push. */
 	node_sums_disband(t->sums);
-	post_sums(t);
-	for (size_t i = 0; i < t->flights.room; i++) {
-		const struct flight *fl = t->flights.entry[i].item;
+	enqueue_sums(t);
+	for (size_t i = 0; i < t->requests.room; i++) {
+		const struct server_request *r = t->requests.entry[i].item;
 
-		if (fl && !fl->fare)
-			forget_peer(fl->of, peer);
+		if (r && !r->shared_pull)
+			forget_peer(r->of, peer);
 	}
 	for (size_t i = 0; i < t->plan->parts; i++)
-		for (struct fare *f = t->part[i].fare; f; f = f->next) {
-			forget_peer(f->waits, peer);
-			forget_peer(f->rides, peer);
-			forget_peer(f->late, peer);
+		for (struct shared_pull *f = t->part[i].shared_pull; f;
+		     f = f->next) {
+			forget_peer(f->waiting, peer);
+			forget_peer(f->riding, peer);
+			forget_peer(f->missed, peer);
 		}
 }
 
 static void
-drop_fares(struct forwarder *t)
+drop_shared_pulls(struct forwarder *t)
 {
 	for (size_t i = 0; i < t->plan->parts; i++)
-		while (t->part[i].fare) {
-			struct fare *f = t->part[i].fare;
+		while (t->part[i].shared_pull) {
+			struct shared_pull *f = t->part[i].shared_pull;
 
-			free_all(f->waits);
-			free_all(f->rides);
-			free_all(f->late);
-			fare_forget(t, f);
+			free_all(f->waiting);
+			free_all(f->riding);
+			free_all(f->missed);
+			shared_pull_free(t, f);
 		}
 	t->due = NULL;
 }
@@ -943,27 +954,27 @@ forwarder_drop(struct forwarder *t)
 	struct letter *next;
 
 	node_sums_disband(t->sums);
-	post_sums(t);
-	for (size_t i = 0; i < t->flights.room; i++) {
-		struct flight *fl = t->flights.entry[i].item;
+	enqueue_sums(t);
+	for (size_t i = 0; i < t->requests.room; i++) {
+		struct server_request *r = t->requests.entry[i].item;
 
-		if (fl && !fl->fare)
-			free_all(fl->of);
-		free(fl);
+		if (r && !r->shared_pull)
+			free_all(r->of);
+		free(r);
 	}
-	peers_release(&t->flights);
-	drop_fares(t);
-	for (size_t i = 0; i < t->patrons.room; i++)
-		if (t->patrons.entry[i].item)
-			patron_free(t->patrons.entry[i].item);
-	peers_release(&t->patrons);
+	peers_release(&t->requests);
+	drop_shared_pulls(t);
+	for (size_t i = 0; i < t->histories.room; i++)
+		if (t->histories.entry[i].item)
+			pull_history_free(t->histories.entry[i].item);
+	peers_release(&t->histories);
 	for (size_t i = 0; i < t->plan->servers; i++) {
-		for (struct letter *l = t->waits[i]; l; l = next) {
+		for (struct letter *l = t->waiting[i]; l; l = next) {
 			next = l->next;
 			letter_drop(l);
 		}
-		t->waits[i] = NULL;
-		t->end[i] = &t->waits[i];
+		t->waiting[i] = NULL;
+		t->end[i] = &t->waiting[i];
 	}
 }
 
@@ -976,7 +987,7 @@ forwarder_free(struct forwarder *t)
 	node_sums_free(t->sums);
 	pack_release(&t->bundle);
 	free(t->part);
-	free(t->waits);
+	free(t->waiting);
 	free(t->end);
 	free(t);
 }
@@ -986,29 +997,29 @@ forwarder_counts(const struct forwarder *t)
 {
 	struct forwarder_counts counts = t->counts;
 
-	counts.open = t->flights.count + node_sums_waiting(t->sums);
+	counts.open = t->requests.count + node_sums_waiting(t->sums);
 	return counts;
 }
 
 /* ---- what always holds ---- */
 
 static const char *
-check_fare(const struct fare *f)
+check_shared_pull(const struct shared_pull *f)
 {
-	for (const struct asked *a = f->waits; a; a = a->next)
+	for (const struct worker_request *a = f->waiting; a; a = a->next)
 		if (a->pushes && !a->letter && !a->pushed)
 			return "relay 2: who waits has something to send, or "
 				"its push has been answered";
-	for (const struct asked *a = f->late; a; a = a->next)
-		if (!a->late || !a->pushes || a->pushed)
+	for (const struct worker_request *a = f->missed; a; a = a->next)
+		if (!a->missed || !a->pushes || a->pushed)
 			return "relay 3: who has missed values has a push "
 				"under way";
-	if (f->rides && !f->flies)
+	if (f->riding && !f->in_flight)
 		return "relay 4: nobody rides what is not under way";
-	if (f->kept && (f->after == 0 || (!f->final && !f->flies)))
+	if (f->kept && (f->after == 0 || (!f->final && !f->in_flight)))
 		return "relay 8: what is kept is of a round, and is final "
 			"when nothing is under way";
-	if (f->waits && !f->flies && !f->due)
+	if (f->waiting && !f->in_flight && !f->due)
 		return "relay 5: who could be sent is to be sent";
 	return NULL;
 }
@@ -1017,20 +1028,20 @@ const char *
 forwarder_check(const struct forwarder *t)
 {
 	const char *violation = node_sums_check(t->sums);
-	size_t flying = 0, brought = 0;
+	size_t in_flight = 0, pulling = 0;
 
-	for (size_t i = 0; i < t->flights.room; i++) {
-		const struct flight *fl = t->flights.entry[i].item;
+	for (size_t i = 0; i < t->requests.room; i++) {
+		const struct server_request *r = t->requests.entry[i].item;
 
-		brought += fl && fl->brings;
+		pulling += r && r->pulls;
 	}
 	for (size_t i = 0; i < t->plan->parts; i++)
-		for (const struct fare *f = t->part[i].fare; f && !violation;
-		     f = f->next) {
-			violation = check_fare(f);
-			flying += f->flies;
+		for (const struct shared_pull *f = t->part[i].shared_pull;
+		     f && !violation; f = f->next) {
+			violation = check_shared_pull(f);
+			in_flight += f->in_flight;
 		}
-	if (!violation && flying != brought)
+	if (!violation && in_flight != pulling)
 		violation = "relay 1: what is under way for several is one "
 			"request";
 	return violation;

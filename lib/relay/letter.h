@@ -7,13 +7,14 @@
 
 #include "wire/message.h"
 
-struct asked;
+struct worker_request;
 
 struct letter {
 	struct refcount hold;	/* letter_new() takes the first reference */
 	struct message message;	/* whose frames lie behind the struct */
 	struct letter *next;	/* in a list of the owner's */
-	struct asked *of;	/* who waits for its answer; the owner's, too */
+	struct worker_request *of;	/* who waits for its answer; the
+					   owner's, too */
 };
 
 /* Copies a message; letter_drop() drops a reference, and the last one frees the
