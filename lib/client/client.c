@@ -69,7 +69,7 @@ struct client {
 	struct exchanged exchanged;
 	struct traffic traffic;		/* of the exchanges before this one */
 	uint64_t ahead;			/* bytes: see client_ahead() */
-	float *decoded;			/* room for a piece: see measure() */
+	float *decoded;			/* for measure_codec_error(): a piece */
 	size_t decoded_room;		/* floats */
 	uint64_t generation;		/* the number of the exchange */
 	struct asked {
@@ -88,7 +88,7 @@ struct client {
 };
 
 static int
-dial(struct client *c, size_t i, uint64_t now, struct fail *f)
+dial_server(struct client *c, size_t i, uint64_t now, struct fail *f)
 {
 	struct server_peer *s = &c->server[i];
 
@@ -128,7 +128,7 @@ client_new(const struct plan *plan, const struct model *model,
 			s->first = i;
 	}
 	for (size_t i = 0; i < plan->servers; i++)
-		if (dial(c, i, now, f) < 0) {
+		if (dial_server(c, i, now, f) < 0) {
 			client_free(c);
 			return NULL;
 		}
@@ -431,8 +431,9 @@ pull_most(const struct client *c, const struct part *part)
 /* Add up the squared error that a codec makes, and the squares of the gradient.
    That takes time, so only one step of TRAFFIC_SAMPLE is measured. */
 static void
-measure(struct client *c, const struct codec *codec, const float *from,
-	const void *encoded, struct codec_slice slice)
+measure_codec_error(struct client *c, const struct codec *codec,
+		    const float *from, const void *encoded,
+		    struct codec_slice slice)
 {
 	const size_t floats = slice.rows * slice.width;
 	struct traffic *t = &c->exchanged.traffic;
@@ -484,7 +485,7 @@ gather(struct client *c, size_t n)
 		const size_t bytes = codec_encode(codec, to + size, from,
 						  slice);
 
-		measure(c, codec, from, to + size, slice);
+		measure_codec_error(c, codec, from, to + size, slice);
 		size += bytes;
 	}
 	return (struct frame){ c->values[n]->at, size, &c->values[n]->hold };
@@ -508,7 +509,7 @@ variable_of(const struct client *c, size_t n)
 
 /* Does the step have no gradient for this part? */
 static bool
-leaves(const struct client *c, size_t n)
+has_no_gradient(const struct client *c, size_t n)
 {
 	return !compute_trains(c->exchange.push, variable_of(c, n));
 }
@@ -566,7 +567,7 @@ fill_push(struct client *c, size_t n, struct message *m)
 	const bool summed = is_summed(c, n);
 	const struct pulled *pull = summed ? NULL :
 		find_pulled(c, n, m->request);
-	const bool leave = leaves(c, n);
+	const bool leave = has_no_gradient(c, n);
 
 	m->kind = pulls(c, LANE_NOW, n) ? MESSAGE_PUSHPULL : MESSAGE_PUSH;
 	m->push.run = plan_run(c->plan);
@@ -648,9 +649,9 @@ send_part(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 						      NULL };
 	}
 	if (push)
-		m.frame[m.frames++] = leaves(c, n) ?
+		m.frame[m.frames++] = has_no_gradient(c, n) ?
 			(struct frame){ 0 } : gather(c, n);
-	if (push && !leaves(c, n))
+	if (push && !has_no_gradient(c, n))
 		count_moved(c, n, WAY_PUSH, m.frame[m.frames - 1].size, false);
 	/* If it is lost, send_again() sends it when the peer is up. */
 	outbox_send(c->outbox, c->relayed ? c->relay.peer : s->peer, &m);
@@ -663,7 +664,7 @@ part_bytes(const struct client *c, enum lane lane, size_t n)
 {
 	const struct exchange *x = &c->exchange;
 	const struct part *part = &c->plan->part[n];
-	const size_t push = pushes(c, lane, n) && !leaves(c, n) ?
+	const size_t push = pushes(c, lane, n) && !has_no_gradient(c, n) ?
 		push_most(c, x->push, part, pushed_encoding(c)) : 0;
 	const size_t pull = pulls(c, lane, n) ? pull_most(c, part) : 0;
 
@@ -673,7 +674,7 @@ part_bytes(const struct client *c, enum lane lane, size_t n)
 /* Would all rows that a compute needs, and their keys, fit into one frame?
    Then no part needs a check of its own. */
 static bool
-needs_little(const struct client *c, const struct compute *compute)
+fits_one_frame(const struct client *c, const struct compute *compute)
 {
 	size_t variables, bytes = 0;
 
@@ -717,7 +718,7 @@ int
 client_check_pull(struct client *c, const struct compute *compute,
 		  struct fail *f)
 {
-	if (needs_little(c, compute))
+	if (fits_one_frame(c, compute))
 		return 0;
 	for (size_t i = 0; i < c->plan->parts; i++)
 		if (compute_uses(compute, variable_of(c, i)) &&
@@ -762,7 +763,7 @@ send_all(struct client *c, struct server_peer *s)
 
 /* A part is no longer under way: send more. */
 static void
-land(struct client *c, struct server_peer *s, enum lane lane, size_t n)
+end_transfer(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 {
 	s->flow[lane].under_way--;
 	s->flow[lane].bytes -= c->part[lane][n].bytes;
@@ -787,7 +788,7 @@ begin_lane(struct client *c, enum lane lane)
 /* Choose the way of an exchange.  Keys of pulls by one way are unknown on the
    other, so no push may refer to them. */
 static void
-take_way(struct client *c, bool relayed)
+choose_route(struct client *c, bool relayed)
 {
 	if (relayed != c->relayed)
 		memset(c->pulled, 0, c->plan->parts * sizeof(*c->pulled));
@@ -797,7 +798,7 @@ take_way(struct client *c, bool relayed)
 void
 client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 {
-	take_way(c, relay_link_is_open(&c->relay));
+	choose_route(c, relay_link_is_open(&c->relay));
 	c->exchange = *x;
 	traffic_add(&c->traffic, &c->exchanged.traffic);
 	c->exchanged = (struct exchanged){ 0 };
@@ -842,7 +843,7 @@ client_give_up(struct client *c)
 /* ---- what servers say ---- */
 
 static void
-greet(struct client *c, const struct server_peer *s)
+send_hello(struct client *c, const struct server_peer *s)
 {
 	struct message m = message_hello(c->role, WIRE_NONE, c->life,
 					 c->plan->term);
@@ -876,7 +877,7 @@ leave_relay(struct client *c, uint64_t now)
 {
 	if (!c->relayed || relay_link_is_open(&c->relay))
 		return;
-	take_way(c, false);
+	choose_route(c, false);
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		struct server_peer *s = &c->server[i];
 
@@ -906,7 +907,7 @@ client_up(struct client *c, uint64_t peer, uint64_t now)
 		memset(c->pulled[n], 0, sizeof(c->pulled[n]));
 		c->copy[n].edition = 0;
 	}
-	greet(c, s);
+	send_hello(c, s);
 }
 
 void
@@ -942,7 +943,7 @@ int
 client_renew(struct client *c, uint64_t now, struct fail *f)
 {
 	client_give_up(c);
-	take_way(c, false);
+	choose_route(c, false);
 	relay_link_renew(&c->relay, now);
 	for (size_t n = 0; n < c->plan->parts; n++)
 		c->copy[n].edition = 0;
@@ -953,10 +954,10 @@ client_renew(struct client *c, uint64_t now, struct fail *f)
 		if (strcmp(s->endpoint, c->plan->endpoint[i]) != 0) {
 			outbox_hang_up(c->outbox, s->peer);
 			free(s->endpoint);
-			if (dial(c, i, now, f) < 0)
+			if (dial_server(c, i, now, f) < 0)
 				return -1;
 		} else if (s->up && !s->welcome) {
-			greet(c, s);
+			send_hello(c, s);
 		}
 	}
 	return 0;
@@ -1131,7 +1132,7 @@ answered(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 	c->part[lane][n].answered = true;
 	c->unanswered[lane]--;
 	if (!ahead)
-		land(c, s, lane, n);
+		end_transfer(c, s, lane, n);
 }
 
 static int
@@ -1162,7 +1163,7 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 			return -1;
 		c->ahead += m->frame[0].size;
 		if (!asked->ahead)
-			land(c, s, lane, n);
+			end_transfer(c, s, lane, n);
 		asked->ahead = true;
 		return 0;
 	case OUTCOME_CONFIRMED:
@@ -1185,7 +1186,8 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
  * learn that it is lost.  An evaluator has nothing else to do, and fails.
  */
 static bool
-lets_go(struct client *c, const struct server_peer *s, const struct message *m)
+give_up_cut(struct client *c, const struct server_peer *s,
+	    const struct message *m)
 {
 	const uint64_t n = m->request - c->generation * c->plan->parts;
 
@@ -1239,7 +1241,7 @@ client_receive(struct client *c, uint64_t peer, const struct message *m,
 		    (client_idle(c) || c->exchange.cut == WIRE_NONE))
 			return 0;	/* it has lost the run: a newer
 					   PLAN will come */
-		if (lets_go(c, s, m))
+		if (give_up_cut(c, s, m))
 			return 0;
 		message_text(m, text, sizeof(text));
 		return fail(f, message_status(m->refused.status),
