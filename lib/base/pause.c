@@ -12,7 +12,7 @@ pause_since(uint64_t *ticked, uint64_t now, uint64_t lease_ms)
 }
 
 uint64_t
-pause_excuse(uint64_t since, uint64_t now, uint64_t pause)
+pause_skip(uint64_t since, uint64_t now, uint64_t pause)
 {
 	return now - since < pause ? now : since + pause;
 }

@@ -22,6 +22,6 @@ uint64_t pause_since(uint64_t *ticked, uint64_t now, uint64_t lease_ms);
  * After a pause of that many ms has ended, return the time from which a state
  * that began at since counts now: the pause later, but not after now.
  */
-uint64_t pause_excuse(uint64_t since, uint64_t now, uint64_t pause);
+uint64_t pause_skip(uint64_t since, uint64_t now, uint64_t pause);
 
 #endif

@@ -1253,9 +1253,9 @@ client_receive(struct client *c, uint64_t peer, const struct message *m,
 }
 
 void
-client_excuse(struct client *c, uint64_t now)
+client_skip_pause(struct client *c, uint64_t now)
 {
-	relay_link_excuse(&c->relay, now);
+	relay_link_skip_pause(&c->relay, now);
 	for (size_t i = 0; i < c->plan->servers; i++)
 		c->server[i].waiting_since = now;
 }

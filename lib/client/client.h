@@ -136,7 +136,7 @@ int client_receive(struct client *, uint64_t peer, const struct message *,
 
 /* Call it after a pause of this program: the silence of servers until now does
    not count. */
-void client_excuse(struct client *, uint64_t now_ms);
+void client_skip_pause(struct client *, uint64_t now_ms);
 
 /*
  * Looks for a server that has left something unanswered for timeout_ms.  -1 if

@@ -116,7 +116,7 @@ relay_link_receive(struct relay_link *l, const struct message *m)
 }
 
 void
-relay_link_excuse(struct relay_link *l, uint64_t now)
+relay_link_skip_pause(struct relay_link *l, uint64_t now)
 {
 	if (l->silent_ms > 0)
 		l->silent_ms = now;

@@ -53,7 +53,7 @@ void relay_link_down(struct relay_link *);
 bool relay_link_receive(struct relay_link *, const struct message *);
 /* Call it after a pause of this program: the relay's silence until now does not
    count. */
-void relay_link_excuse(struct relay_link *, uint64_t now_ms);
+void relay_link_skip_pause(struct relay_link *, uint64_t now_ms);
 /* Asks the relay if it is time to, and closes a link that is silent. */
 void relay_link_tick(struct relay_link *, uint64_t now_ms,
 		     uint64_t lease_ms);

@@ -763,9 +763,9 @@ note_pause(struct coord *c, uint64_t now)
 
 	if (pause == 0)
 		return;
-	fleet_excuse(c->fleet, now, pause);
-	standby_excuse(c, now);
-	watch_excuse(c, now);
+	fleet_skip_pause(c->fleet, now, pause);
+	standby_skip_pause(c, now);
+	watch_skip_pause(c, now);
 }
 
 static void

@@ -481,7 +481,7 @@ let_go_silent(struct coord *c, size_t server)
 }
 
 void
-standby_excuse(struct coord *c, uint64_t now)
+standby_skip_pause(struct coord *c, uint64_t now)
 {
 	for (size_t i = 0; i < c->o.servers; i++)
 		c->standbys->of[i].asked = now;

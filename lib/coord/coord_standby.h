@@ -65,6 +65,6 @@ enum standby_news standby_watch(struct coord *, uint64_t now_ms);
 uint64_t standby_mending(const struct coord *);
 /* Forgives a pause in which the coordinator itself did not listen: the silence
    of standbys is counted from now. */
-void standby_excuse(struct coord *, uint64_t now_ms);
+void standby_skip_pause(struct coord *, uint64_t now_ms);
 
 #endif

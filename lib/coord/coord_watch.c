@@ -134,7 +134,7 @@ watch_hears(struct coord *c, struct member *m, uint64_t now)
 }
 
 void
-watch_excuse(struct coord *c, uint64_t now)
+watch_skip_pause(struct coord *c, uint64_t now)
 {
 	for (struct member *m = c->member; m; m = m->next)
 		if (!m->silent)

@@ -43,7 +43,7 @@ void watch_answered(struct coord *, const struct member *);
 /* Any message of a member came: it does not hang. */
 void watch_hears(struct coord *, struct member *, uint64_t now_ms);
 /* Forgives a pause in which the coordinator itself did not listen. */
-void watch_excuse(struct coord *, uint64_t now_ms);
+void watch_skip_pause(struct coord *, uint64_t now_ms);
 /* Notes the time of a step that was done. */
 void watch_note(struct coord *, uint64_t microseconds);
 /*

@@ -793,15 +793,15 @@ elsewhere(const struct link *l, uint64_t now, uint64_t lease,
 }
 
 void
-fleet_excuse(struct fleet *fl, uint64_t now, uint64_t pause)
+fleet_skip_pause(struct fleet *fl, uint64_t now, uint64_t pause)
 {
-	fl->began = pause_excuse(fl->began, now, pause);
+	fl->began = pause_skip(fl->began, now, pause);
 	for (size_t i = 0; i < fl->count; i++) {
 		struct link *l = &fl->link[i];
 
 		l->asked = now;
 		if (l->gone)
-			l->gone = pause_excuse(l->gone, now, pause);
+			l->gone = pause_skip(l->gone, now, pause);
 	}
 }
 

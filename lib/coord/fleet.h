@@ -229,7 +229,7 @@ int fleet_tick(struct fleet *, uint64_t now_ms, uint64_t lease_ms,
 /* Forgives a pause of pause_ms in which the coordinator itself did not listen:
    the silence of servers is counted from now, and the absence of those that are
    gone is shortened by the pause. */
-void fleet_excuse(struct fleet *, uint64_t now_ms, uint64_t pause_ms);
+void fleet_skip_pause(struct fleet *, uint64_t now_ms, uint64_t pause_ms);
 
 /* Is the server gone because it hangs: its connection was whole? */
 bool fleet_hangs(const struct fleet *, size_t server);

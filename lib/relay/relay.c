@@ -574,7 +574,7 @@ note_pause(struct relay *r, uint64_t now)
 		return;
 	send_away(r);
 	r->heard = now;
-	r->down_since = pause_excuse(r->down_since, now, pause);
+	r->down_since = pause_skip(r->down_since, now, pause);
 	for (size_t i = 0; r->forwarder && i < r->run.plan.servers; i++)
 		r->server[i].silent_ms = 0;
 }

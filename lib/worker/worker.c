@@ -607,9 +607,9 @@ note_pause(struct worker *w, uint64_t now)
 	if (pause == 0)
 		return;
 	w->heard = now;
-	w->down_since = pause_excuse(w->down_since, now, pause);
+	w->down_since = pause_skip(w->down_since, now, pause);
 	if (w->run.client)
-		client_excuse(w->run.client, now);
+		client_skip_pause(w->run.client, now);
 }
 
 /* Fail if the coordinator is gone for too long, or hangs. */

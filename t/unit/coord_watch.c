@@ -50,13 +50,13 @@ silence(void)
 	      "the first question of several counts");
 	ok(warns("worker:0 hangs: it has not answered for 1.0 s"));
 	ok(!watch_silent(c, now));
-	watch_excuse(c, now);
+	watch_skip_pause(c, now);
 	now += 500;
 	watch_hears(c, at(A), now);
 	ok(!at(A)->silent && warns("worker:0 answers again, after 1.5 s"));
 	watch_asks(c, at(A), true, now);
 	now += 900;
-	watch_excuse(c, now);
+	watch_skip_pause(c, now);
 	now += 999;
 	ok(!watch_silent(c, now));
 	watch_hears(c, at(A), now);

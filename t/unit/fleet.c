@@ -400,7 +400,7 @@ silence(void)
 	ok(tick() == 0 && !fleet_hangs(fl, 1));
 	equals(fleet_trip(fl, 0), 0);
 	now = 350 + LEASE;
-	fleet_excuse(fl, 400, 0);
+	fleet_skip_pause(fl, 400, 0);
 	ok(tick() == 0 && !fleet_hangs(fl, 1) && receive(A, &pong) == 0);
 	now = 400 + LEASE;
 	equals(tick(), 0);
@@ -411,7 +411,7 @@ silence(void)
 	equals(receive(A, &pong), 0);
 	fleet_up(fl, 1003, now);
 	now += PATIENCE - 1;
-	fleet_excuse(fl, now, 0);
+	fleet_skip_pause(fl, now, 0);
 	equals(tick(), 0);
 	now++;
 	ok(fails(tick(), FAIL_PEER, "server 1 (node:2) hangs, last heard"));
@@ -422,7 +422,7 @@ silence(void)
 	ok(fleet_gone(fl, 1, &heard) == 0 && heard == now);
 	fleet_down(fl, 1003, now);
 	now += PATIENCE;
-	fleet_excuse(fl, now, PATIENCE - 1);
+	fleet_skip_pause(fl, now, PATIENCE - 1);
 	named(tick() == 0, "a pause of ours is not counted as an absence");
 	now += PATIENCE - 1;
 	ok(fails(tick(), FAIL_PEER, "server 1 (node:2) is gone"));
@@ -495,7 +495,7 @@ moves(void)
 	equals(fleet_elsewhere(fl, 0), "node:5");
 	fleet_down(fl, A, now);
 	now = 100 + LEASE;
-	fleet_excuse(fl, now, 0);
+	fleet_skip_pause(fl, now, 0);
 	post_cannot_dial = true;
 	ok(fails(tick(), FAIL_PEER, "server 0"));
 	post_cannot_dial = false;

@@ -21,11 +21,11 @@ only_long_ones_count(void)
 static void
 what_lasted_before_counts(void)
 {
-	named(pause_excuse(1000, 9000, 5000) == 6000,
+	named(pause_skip(1000, 9000, 5000) == 6000,
 	      "silence before the pause counts");
-	named(pause_excuse(6000, 9000, 5000) == 9000,
+	named(pause_skip(6000, 9000, 5000) == 9000,
 	      "silence that began in it begins anew");
-	named(pause_excuse(4000, 9000, 5000) == 9000, "or with it");
+	named(pause_skip(4000, 9000, 5000) == 9000, "or with it");
 }
 
 int

@@ -196,7 +196,7 @@ test_silence(void)
 	named(says(RELAY, MESSAGE_PULL), "and it comes back to the relay");
 	client_tick(client, 3 * LEASE, LEASE);
 	ok(says(RELAY, MESSAGE_PING));
-	client_excuse(client, 5 * LEASE);
+	client_skip_pause(client, 5 * LEASE);
 	client_tick(client, 5 * LEASE, LEASE);
 	named(says(RELAY, MESSAGE_PING) && silent(),
 	      "time in which we did not listen does not count");
