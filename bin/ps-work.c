@@ -4,8 +4,8 @@
 #include "base/flush_denormals.h"
 #include "base/log.h"
 #include "prog/work_options.h"
-#include "sys/breathing.h"
 #include "sys/clock.h"
+#include "sys/heartbeat_limit.h"
 #include "sys/net.h"
 
 #define TICK_MS	250
@@ -13,7 +13,7 @@
 static void
 notify_alive(void *worker)
 {
-	worker_breathe(worker);
+	worker_heartbeat(worker);
 }
 
 static int
@@ -100,9 +100,10 @@ main(int argc, char **argv)
 		cli_die(&f);
 
 	struct feed *feed = feed_new(worker, &o.feed);
-	struct breathing breathing;
+	struct heartbeat_limit heartbeat_limit;
 
-	breathing_begin(&breathing, o.worker.lease_ms, notify_alive, worker);
+	heartbeat_limit_begin(&heartbeat_limit, o.worker.lease_ms, notify_alive,
+			      worker);
 
 	int status = o.check ? 0 : work(net, worker, feed, &o, &f);
 
@@ -114,7 +115,7 @@ main(int argc, char **argv)
 		status = feed_failure(feed, &f);
 
 	log_info("stopped after %s", worker_state(worker));
-	breathing_end();
+	heartbeat_limit_end();
 	feed_free(feed);
 	worker_free(worker);
 	net_leave(net);

@@ -1,6 +1,4 @@
 lib_libps_a_SOURCES += \
-	%D%/breath.c \
-	%D%/breath.h \
 	%D%/choices.c \
 	%D%/choices.h \
 	%D%/crew.c \
@@ -14,6 +12,8 @@ lib_libps_a_SOURCES += \
 	%D%/flush_denormals.h \
 	%D%/hash.c \
 	%D%/hash.h \
+	%D%/heartbeat.c \
+	%D%/heartbeat.h \
 	%D%/json.c \
 	%D%/json.h \
 	%D%/log.c \

@@ -1,6 +1,6 @@
 #include "model/compute.h"
 
-#include "base/breath.h"
+#include "base/heartbeat.h"
 #include "base/mem.h"
 #include "base/send_buffer.h"
 #include "model/block_rows.h"
@@ -941,7 +941,7 @@ forward_nodes(const struct compute *c, struct lane *l, uint64_t seed,
 
 		p->training = c->training;
 		p->seed = seed;
-		breathe();
+		heartbeat();
 		if (p->node->layer && !p->node->layer->aliases_input &&
 		    is_of_line(c, p->node->lines))
 			p->node->layer->forward(p);
@@ -1306,7 +1306,7 @@ backward_nodes(const struct compute *c, struct lane *l, size_t first,
 	for (size_t i = end; i > first; i--) {
 		const struct pass *p = &l->pass[i - 1];
 
-		breathe();
+		heartbeat();
 		l->pass[i - 1].fresh = l->fresh && sets_weights(p->node);
 		if (p->node->trained && !p->node->layer->aliases_input &&
 		    is_of_line(c, p->node->lines))

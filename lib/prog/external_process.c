@@ -1,6 +1,6 @@
 #include "prog/external_process.h"
 
-#include "base/breath.h"
+#include "base/heartbeat.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define PIPE_BYTES	(1 << 20)
-#define BREATH_MS	100	/* between two breathe()s */
+#define HEARTBEAT_MS	100	/* between two heartbeat()s */
 #define END_MS		1000	/* for a program to end, before the next
 				   signal */
 #define SOME_BYTES	4096	/* of an answer's line, read at a time */
@@ -196,8 +196,8 @@ ends(const struct child *p)
 	bool ended = false;
 
 	while (!ended && clock_ms() < until) {
-		breathe();
-		ended = poll(&fd, 1, BREATH_MS) > 0;
+		heartbeat();
+		ended = poll(&fd, 1, HEARTBEAT_MS) > 0;
 	}
 	return ended;
 }
@@ -917,8 +917,8 @@ take_request(const struct external_processes *p, struct child *to,
 	struct request *r = request_at(to, 0);
 
 	while (!r->ended) {
-		breathe();
-		go_on(p, to, BREATH_MS, !p->steady);
+		heartbeat();
+		go_on(p, to, HEARTBEAT_MS, !p->steady);
 	}
 	take_from_memory(to, r);
 	to->count--;

@@ -1,8 +1,6 @@
 lib_libps_a_SOURCES += \
 	%D%/argv.c \
 	%D%/argv.h \
-	%D%/breathing.c \
-	%D%/breathing.h \
 	%D%/callers.c \
 	%D%/callers.h \
 	%D%/cli.c \
@@ -17,6 +15,8 @@ lib_libps_a_SOURCES += \
 	%D%/descriptors.h \
 	%D%/grace.c \
 	%D%/grace.h \
+	%D%/heartbeat_limit.c \
+	%D%/heartbeat_limit.h \
 	%D%/help.c \
 	%D%/help.h \
 	%D%/host.c \

@@ -108,7 +108,7 @@ worker_free(struct worker *w)
 }
 
 void
-worker_breathe(struct worker *w)
+worker_heartbeat(struct worker *w)
 {
 	const struct message pong = { .kind = MESSAGE_PONG,
 				      .request = HELLO_REQUEST };

@@ -83,7 +83,7 @@ void worker_computed(struct worker *, uint64_t now_ms, uint64_t now_us);
 
 /* Tells the coordinator, from the middle of a long step, that the worker is
    alive. */
-void worker_breathe(struct worker *);
+void worker_heartbeat(struct worker *);
 
 /* True when the coordinator has ended the run. */
 bool worker_stopped(const struct worker *);

@@ -892,7 +892,7 @@ run_process(struct cluster *c, struct process *p)
 			p->paid = true;
 			p->busy_until = c->now + ms * 1000;
 			if (p->kind == PROCESS_WORKER)
-				host_worker_breathe(p->worker);
+				host_worker_heartbeat(p->worker);
 			break;
 		}
 		p->paid = false;

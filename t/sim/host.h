@@ -91,7 +91,7 @@ int host_worker_receive(struct host_worker *, const struct packet *,
 			uint64_t now_ms);
 int host_worker_act(struct host_worker *, uint64_t now_ms);
 /* It is computing, and reports that it is alive meanwhile. */
-void host_worker_breathe(struct host_worker *);
+void host_worker_heartbeat(struct host_worker *);
 const struct fail *host_worker_why(const struct host_worker *);
 const char *host_worker_check(const struct host_worker *);
 /* Returns whether it can read no more examples. */

@@ -653,9 +653,9 @@ host_worker_check(const struct host_worker *h)
 }
 
 void
-host_worker_breathe(struct host_worker *h)
+host_worker_heartbeat(struct host_worker *h)
 {
-	worker_breathe(h->worker);
+	worker_heartbeat(h->worker);
 }
 
 bool

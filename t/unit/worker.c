@@ -221,7 +221,7 @@ without_coordinator(void)
 	   !worker_next(w) && !worker_evaluation(w) &&
 	   !worker_evaluation_wants(w) && !worker_can_compute(w) &&
 	   !worker_compute(w) && !worker_format(w));
-	worker_breathe(w);
+	worker_heartbeat(w);
 	named(silent(), "nobody is told that it lives");
 	for (now = 5500; now < 9000; now += 500)
 		if (tick() < 0)
@@ -267,7 +267,7 @@ plans(void)
 	   strcmp(worker_state(w), "0 steps, 0 examples") == 0);
 	ok(receive(COORDINATOR, &m) == 0 && says(COORDINATOR, MESSAGE_PONG) &&
 	   last_posted->m.request == 8);
-	worker_breathe(w);
+	worker_heartbeat(w);
 	ok(says(COORDINATOR, MESSAGE_PONG));
 	m = plan_of(2);
 	ok(receive(COORDINATOR, &m) == 0 && silent());

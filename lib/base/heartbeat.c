@@ -1,4 +1,4 @@
-#include "base/breath.h"
+#include "base/heartbeat.h"
 
 #include <stddef.h>
 
@@ -6,14 +6,14 @@ static _Thread_local void (*how)(void *);
 static _Thread_local void *to;
 
 void
-breath_by(void (*call)(void *), void *self)
+heartbeat_set(void (*call)(void *), void *self)
 {
 	how = call;
 	to = self;
 }
 
 void
-breathe(void)
+heartbeat(void)
 {
 	if (how)
 		how(to);
