@@ -192,7 +192,7 @@ begin_data(struct feed *feed)
 				&feed->why);
 	feed->bad = !feed->data || check_inputs(feed, &feed->why) < 0;
 	if (feed->bad)
-		worker_unfit(feed->worker, &feed->why);
+		worker_fail_all(feed->worker, &feed->why);
 	else if (worker_format(feed->worker))
 		begin_blocks(feed);
 }

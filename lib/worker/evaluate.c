@@ -161,8 +161,8 @@ evaluate_batch(struct evaluate *e, struct batch *batch, uint64_t now)
 		send_evaluated(e);
 		return;
 	}
-	if (e->o.unfit->kind) {
-		evaluate_failed(e, e->o.unfit);
+	if (e->o.failure->kind) {
+		evaluate_failed(e, e->o.failure);
 		return;
 	}
 	e->batch = *batch;

@@ -21,7 +21,7 @@ struct evaluate_options {		/* all borrowed */
 	const struct plan *plan;
 	struct client *client;
 	const struct externals *externals;
-	const struct fail *unfit;	/* if it has a kind, each evaluation
+	const struct fail *failure;	/* if it has a kind, each evaluation
 					   fails with it */
 	struct outbox *outbox;
 	uint64_t peer;			/* the coordinator */

@@ -14,19 +14,19 @@
  *
  *	NONE --begin()--> BEGUN --exchange()--> PULLING
  *	PULLING --take_answers()--> PULLED --pipeline_compute()--> COMPUTED
- *	PULLED --ask()--> ASKED --pipeline_compute()--> COMPUTED
+ *	PULLED --ask_program()--> ASKED --pipeline_compute()--> COMPUTED
  *	COMPUTED --exchange()--> PUSHING --take_answers()--> NONE
- *	PULLING --make_way()--> BEGUN	(its round waits for the one before,
- *					and that one for this worker)
- *	PULLED --adopt()--> BEGUN	(its lease has another pass or step line
- *					than it was pulled for)
+ *	PULLING --yield_to_replica()--> BEGUN	(its round waits for the one
+ *					before, and that one for this worker)
+ *	PULLED --assign_leases()--> BEGUN	(its lease has another pass or
+ *					step line than it was pulled for)
  *	BEGUN --next_exchange()--> PULLED	(its pull is too large: it
  *						fails when it is computed)
  *	BEGUN, PULLED, COMPUTED --drop_cancelled()--> NONE
  *	COMPUTED --end_own_data()--> NONE	(its program had no more data)
  *	any without a lease --drop_prefetched()--> NONE	(likewise)
- *	PULLED --unload()--> NONE	(its batch is to be read again)
- *	ASKED --pipeline_begin_term()--> LEFT --let_go()--> NONE
+ *	PULLED --return_batch()--> NONE	(its batch is to be read again)
+ *	ASKED --pipeline_begin_term()--> LEFT --discard_answer()--> NONE
  */
 enum stage { STAGE_NONE, STAGE_BEGUN, STAGE_PULLING, STAGE_PULLED,
 	     STAGE_LEFT, STAGE_ASKED, STAGE_COMPUTED, STAGE_PUSHING };
@@ -272,7 +272,7 @@ batch_of(const struct pipeline *p, const struct lease *l)
 
 /* The lease of the next step without a batch; NULL: it has no lease yet. */
 static const struct lease *
-wanted(const struct pipeline *p)
+wanted_lease(const struct pipeline *p)
 {
 	const size_t before = prefetched(p).count;
 	uint64_t step;
@@ -284,13 +284,13 @@ wanted(const struct pipeline *p)
 uint64_t
 pipeline_want(const struct pipeline *p)
 {
-	return batches_want(p->o.batches) ? batch_of(p, wanted(p)) : 0;
+	return batches_want(p->o.batches) ? batch_of(p, wanted_lease(p)) : 0;
 }
 
 size_t
 pipeline_line(const struct pipeline *p)
 {
-	return line_of(p, wanted(p));
+	return line_of(p, wanted_lease(p));
 }
 
 void
@@ -321,7 +321,7 @@ is_misread(const struct pipeline *p)
    first; but not while values for it are on their way.  True: the step had no
    batch, so that the one before it may be unloaded at once. */
 static bool
-unload(struct pipeline *p)
+return_batch(struct pipeline *p)
 {
 	struct inflight *s = prefetched(p).last;
 	const bool empty = s->asked == 0;
@@ -339,7 +339,7 @@ pipeline_put_back(struct pipeline *p, struct batch *batch)
 {
 	if (!batches_put_back(p->o.batches, batch))
 		return false;
-	while (is_misread(p) && unload(p))
+	while (is_misread(p) && return_batch(p))
 		;
 	return true;
 }
@@ -490,7 +490,7 @@ pass_batch_on(struct pipeline *p, const struct lease *to)
  * otherwise both would wait for each other for ever.
  */
 static void
-make_way(struct pipeline *p, uint64_t now_us)
+yield_to_replica(struct pipeline *p, uint64_t now_us)
 {
 	uint64_t step, id;
 	const struct lease *next = leases_next(p->o.leases, &step);
@@ -521,7 +521,7 @@ make_way(struct pipeline *p, uint64_t now_us)
  * step line, are pulled again.
  */
 static void
-adopt(struct pipeline *p, uint64_t now_us)
+assign_leases(struct pipeline *p, uint64_t now_us)
 {
 	const struct lease *l;
 	struct inflight *s;
@@ -535,7 +535,7 @@ adopt(struct pipeline *p, uint64_t now_us)
 			if (prefetched(p).last->asked > 0 &&
 			    batches_have(p->o.batches, &id))
 				batches_reject(p->o.batches);
-			else if (unload(p))
+			else if (return_batch(p))
 				continue;
 			return;
 		}
@@ -747,9 +747,9 @@ next_exchange(struct pipeline *p, uint64_t now, uint64_t now_us)
 void
 pipeline_advance(struct pipeline *p, uint64_t now, uint64_t now_us)
 {
-	make_way(p, now_us);
+	yield_to_replica(p, now_us);
 	take_answers(p, now_us);
-	adopt(p, now_us);
+	assign_leases(p, now_us);
 	drop_cancelled(p);
 	do
 		next_exchange(p, now, now_us);
@@ -893,7 +893,7 @@ train(struct pipeline *p, struct inflight *s, struct fail *f)
 }
 
 static void
-ask(struct pipeline *p, struct inflight *s)
+ask_program(struct pipeline *p, struct inflight *s)
 {
 	compute_train_ask(s->compute, seed_of(p, s));
 	s->turn = ++p->asked;
@@ -984,7 +984,7 @@ pipeline_can_compute(const struct pipeline *p)
 
 /* Take a program's answer that nobody waits for any more. */
 static int
-let_go(struct pipeline *p, struct inflight *s, struct fail *f)
+discard_answer(struct pipeline *p, struct inflight *s, struct fail *f)
 {
 	const struct fail *why;
 
@@ -1005,7 +1005,7 @@ static int
 compute(struct pipeline *p, struct inflight *s, struct fail *f)
 {
 	if (!s->why.kind)
-		s->why = *p->o.unfit;
+		s->why = *p->o.failure;
 	if (!s->why.kind)
 		check_line(p, s);
 	s->ended = p->ended && s->asked == 0;	/* its program said so before */
@@ -1019,7 +1019,7 @@ compute(struct pipeline *p, struct inflight *s, struct fail *f)
 			     NULL);
 	if (!is_asked(p, s))
 		return train(p, s, f);
-	ask(p, s);
+	ask_program(p, s);
 	return 0;
 }
 
@@ -1030,7 +1030,7 @@ pipeline_compute(struct pipeline *p, struct fail *f)
 
 	assert(pipeline_can_compute(p));
 	if (s && s->stage == STAGE_LEFT)
-		return let_go(p, s, f);
+		return discard_answer(p, s, f);
 	if (s) {
 		if (train(p, s, f) < 0)
 			return -1;

@@ -28,7 +28,7 @@ struct pipeline_options {		/* all borrowed */
 	struct batches *batches;	/* and their examples */
 	const struct externals *externals;
 	struct crew *crew;		/* see compute_share(); NULL */
-	const struct fail *unfit;	/* if it has a kind, each step fails
+	const struct fail *failure;	/* if it has a kind, each step fails
 					   with it */
 	uint64_t prefetch;		/* see struct worker_options */
 	bool overlap;			/* see struct worker_options */

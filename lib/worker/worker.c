@@ -55,7 +55,7 @@ struct worker {
 	bool computed;			/* since the last tick */
 	bool scored;			/* what was computed last was a batch
 					   of an evaluation */
-	struct fail unfit;	/* if it has a kind, each step and evaluation
+	struct fail failure;	/* if it has a kind, each step and evaluation
 				   fails with it */
 	struct fail violation;	/* if it has a kind, nothing can be computed
 				   any more, and the worker dies of it */
@@ -315,7 +315,7 @@ begin_parts(struct worker *w)
 		.client = w->run.client, .leases = w->leases,
 		.batches = w->batches, .externals = externals,
 		.crew = w->options.crew,
-		.unfit = &w->unfit, .prefetch = w->options.prefetch,
+		.failure = &w->failure, .prefetch = w->options.prefetch,
 		.overlap = w->options.overlap,
 		.assigned = w->options.assigned,
 		.leased_data = w->leased > 0
@@ -323,13 +323,13 @@ begin_parts(struct worker *w)
 	const struct evaluate_options scores = {
 		.model = model, .plan = &w->run.plan,
 		.client = w->run.client, .externals = externals,
-		.unfit = &w->unfit, .outbox = w->outbox,
+		.failure = &w->failure, .outbox = w->outbox,
 		.peer = w->coordinator
 	};
 	size_t inputs;
 	const struct input *input = model_inputs(model, &inputs);
 
-	externals_begin(externals, model, &w->unfit);
+	externals_begin(externals, model, &w->failure);
 	leases_begin_term(w->leases, w->run.plan.term);
 	batches_begin(w->batches, input, inputs, model_label(model));
 	w->pipeline = pipeline_new(&steps);
@@ -729,10 +729,10 @@ worker_bad_data(struct worker *w, const struct fail *why)
 }
 
 void
-worker_unfit(struct worker *w, const struct fail *why)
+worker_fail_all(struct worker *w, const struct fail *why)
 {
-	if (!w->unfit.kind)
-		w->unfit = *why;
+	if (!w->failure.kind)
+		w->failure = *why;
 }
 
 /* ---- data of the coordinator's ---- */

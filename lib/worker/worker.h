@@ -162,7 +162,7 @@ void worker_index_failed(struct worker *, const struct fail *why);
    batch fails with why. */
 void worker_bad_data(struct worker *, const struct fail *why);
 /* Lets every step and evaluation fail here, with why. */
-void worker_unfit(struct worker *, const struct fail *why);
+void worker_fail_all(struct worker *, const struct fail *why);
 
 /*
  * An evaluation to do.  The program reads the files and gives every batch of

@@ -52,7 +52,7 @@ begin(const char *text)
 	plan.term = 5;
 	e = evaluate_new(&(struct evaluate_options){
 		.model = fixture.model, .plan = &plan, .client = client,
-		.externals = &externals, .unfit = &unfit, .outbox = &post,
+		.externals = &externals, .failure = &unfit, .outbox = &post,
 		.peer = COORDINATOR });
 }
 

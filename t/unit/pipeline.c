@@ -97,7 +97,7 @@ begin_with(const char *text, uint64_t prefetch, const struct codec *codec)
 	p = pipeline_new(&(struct pipeline_options){
 		.model = fixture.model, .plan = &plan, .client = client,
 		.leases = leases, .batches = batches,
-		.externals = &externals, .unfit = &unfit,
+		.externals = &externals, .failure = &unfit,
 		.prefetch = prefetch });
 }
 
