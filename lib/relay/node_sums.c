@@ -12,11 +12,11 @@
  *	APART --node_sums_add(), of a newer round, if all leaves came in the
  *		one before--> WAITS
  *	WAITS --all leaves have come--> APART	they leave as one, if that pays
- *	WAITS --leave_node()--> APART		they leave each by itself
+ *	WAITS --release_node()--> APART		they leave each by itself
  */
 struct node {
 	uint64_t first, level, step;
-	uint64_t came;			/* pushes of this round */
+	uint64_t received;		/* pushes of this round */
 	bool waits;			/* a push waits for the others */
 	bool expires;			/* some have waited since the last
 					   node_sums_expire() */
@@ -106,7 +106,7 @@ node_sums_free(struct node_sums *s)
 /* ---- what leaves ---- */
 
 static void
-leave(struct node_sums *s, struct letter *sum, struct letter *member)
+append_departure(struct node_sums *s, struct letter *sum, struct letter *member)
 {
 	struct leaving *l = mem_alloc(1, sizeof(*l));
 
@@ -132,10 +132,10 @@ node_sums_next(struct node_sums *s, struct departure *d)
 
 /* Let the pushes that wait leave: as the sum, or (NULL) each by itself. */
 static void
-leave_node(struct node_sums *s, struct node *node, struct letter *sum)
+release_node(struct node_sums *s, struct node *node, struct letter *sum)
 {
 	if (node->member)
-		leave(s, sum, node->member);
+		append_departure(s, sum, node->member);
 	s->waiting -= node->members;
 	node->member = NULL;
 	node->members = 0;
@@ -148,7 +148,7 @@ node_sums_disband(struct node_sums *s)
 	for (size_t i = 0; i < s->plan->parts; i++)
 		for (struct node *node = s->of[i]; node; node = node->next)
 			if (node->members > 0)
-				leave_node(s, node, NULL);
+				release_node(s, node, NULL);
 }
 
 void
@@ -157,7 +157,7 @@ node_sums_expire(struct node_sums *s)
 	for (size_t i = 0; i < s->plan->parts; i++)
 		for (struct node *node = s->of[i]; node; node = node->next) {
 			if (node->members > 0 && node->expires)
-				leave_node(s, node, NULL);
+				release_node(s, node, NULL);
 			node->expires = node->members > 0;
 		}
 }
@@ -248,7 +248,7 @@ write_sum(struct node_sums *s, size_t part, const struct node *node,
 }
 
 static struct letter *
-add_up(struct node_sums *s, size_t part, const struct node *node)
+sum_node(struct node_sums *s, size_t part, const struct node *node)
 {
 	struct gradient_leaf *leaf = mem_alloc(node->members, sizeof(*leaf));
 	const int leaves = list_leaves(s, part, node, leaf);
@@ -307,9 +307,9 @@ find_node(struct node_sums *s, const struct message *m)
 static void
 begin_round(struct node_sums *s, struct node *node, uint64_t step)
 {
-	leave_node(s, node, NULL);
-	node->waits = node->came == leaves_of(node);
-	node->came = 0;
+	release_node(s, node, NULL);
+	node->waits = node->received == leaves_of(node);
+	node->received = 0;
 	node->step = step;
 }
 
@@ -331,8 +331,8 @@ find_place(struct node *node, const struct letter *l)
 /* May a sum be smaller than its pushes?  With tables that depends on the rows,
    and only write_sum() knows; else all pushes are as large as the first. */
 static bool
-may_pay(const struct node_sums *s, const struct node *node,
-	const struct message *m)
+may_save_bytes(const struct node_sums *s, const struct node *node,
+	       const struct message *m)
 {
 	const struct part *part = &s->plan->part[m->push.part];
 
@@ -353,12 +353,12 @@ node_sums_add(struct node_sums *s, struct letter *l)
 	l->next = NULL;
 	if (m->push.step > node->step)
 		begin_round(s, node, m->push.step);
-	node->came += m->push.step == node->step;
-	at = m->push.step == node->step && node->waits && may_pay(s, node, m) ?
-		find_place(node, l) : NULL;
+	node->received += m->push.step == node->step;
+	at = m->push.step == node->step && node->waits &&
+		may_save_bytes(s, node, m) ? find_place(node, l) : NULL;
 	if (!at) {
-		leave_node(s, node, NULL);
-		leave(s, NULL, l);
+		release_node(s, node, NULL);
+		append_departure(s, NULL, l);
 		return;
 	}
 	l->next = *at;
@@ -366,7 +366,7 @@ node_sums_add(struct node_sums *s, struct letter *l)
 	node->members++;
 	s->waiting++;
 	if (node->members == leaves_of(node))
-		leave_node(s, node, add_up(s, m->push.part, node));
+		release_node(s, node, sum_node(s, m->push.part, node));
 }
 
 size_t

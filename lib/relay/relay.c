@@ -42,7 +42,7 @@ struct relay {
 	struct relay_options options;
 	uint64_t coordinator;		/* peer */
 	enum session session;
-	uint64_t heard, down_since, asked_ms, ticked;
+	uint64_t heard_ms, down_since_ms, asked_ms, ticked_ms;
 	uint64_t expired_ms;		/* when forwarder_expire() was called */
 	uint64_t taken_ms;		/* since when another relay is known to
 					   have the site; 0: none */
@@ -56,7 +56,7 @@ struct relay {
 
 	uint64_t alone_ms;		/* since when it has been ready without
 					   a worker; 0: it is not */
-	bool alone_told;
+	bool alone_reported;
 	char text[256];
 };
 
@@ -68,7 +68,7 @@ relay_new(const struct relay_options *o, struct outbox *outbox, uint64_t now,
 
 	r->outbox = outbox;
 	r->options = *o;
-	r->heard = r->down_since = r->ticked = now;
+	r->heard_ms = r->down_since_ms = r->ticked_ms = now;
 	if (outbox_dial(outbox, o->coordinator, &r->coordinator, f) < 0) {
 		free(r);
 		return NULL;
@@ -85,7 +85,7 @@ is_worker(const struct relay *r, uint64_t peer)
 }
 
 static void
-say(struct relay *r, uint64_t peer, enum message_kind kind)
+send_message(struct relay *r, uint64_t peer, enum message_kind kind)
 {
 	const struct message m = { .kind = kind };
 
@@ -103,11 +103,11 @@ forget_worker(struct relay *r, uint64_t peer)
 /* Send all workers away and forget their requests: they send these to the
    servers themselves. */
 static void
-send_away(struct relay *r)
+dismiss_workers(struct relay *r)
 {
 	for (size_t i = 0; i < r->workers.room; i++)
 		if (r->workers.entry[i].item)
-			say(r, r->workers.entry[i].peer, MESSAGE_BYE);
+			send_message(r, r->workers.entry[i].peer, MESSAGE_BYE);
 	peers_release(&r->workers);
 	if (r->forwarder)
 		forwarder_drop(r->forwarder);
@@ -145,7 +145,7 @@ greet_server(struct relay *r, size_t i, uint64_t now)
 }
 
 static int
-dial(struct relay *r, size_t i, struct fail *f)
+dial_server(struct relay *r, size_t i, struct fail *f)
 {
 	struct server_link *s = &r->server[i];
 
@@ -159,7 +159,7 @@ dial(struct relay *r, size_t i, struct fail *f)
 }
 
 static bool
-is_whole(const struct relay *r)
+has_all_servers(const struct relay *r)
 {
 	for (size_t i = 0; i < r->run.plan.servers; i++)
 		if (!r->server[i].welcome)
@@ -183,18 +183,18 @@ lose_server(struct relay *r, size_t i)
 {
 	r->server[i].welcome = false;
 	r->server[i].silent_ms = 0;
-	send_away(r);
+	dismiss_workers(r);
 }
 
 static void
 send_ready(struct relay *r, uint64_t now)
 {
-	if (r->session != SESSION_WELCOME || !is_whole(r))
+	if (r->session != SESSION_WELCOME || !has_all_servers(r))
 		return;
 	r->session = SESSION_READY;
-	if (!r->alone_told)
+	if (!r->alone_reported)
 		r->alone_ms = now;
-	say(r, r->coordinator, MESSAGE_READY);
+	send_message(r, r->coordinator, MESSAGE_READY);
 }
 
 static int
@@ -274,7 +274,7 @@ begin_run(struct relay *r, struct fail *f)
 	r->peer = mem_alloc(servers, sizeof(*r->peer));
 	r->forwarder = forwarder_new(&r->run.plan, r->run.model, r->outbox);
 	for (size_t i = 0; i < servers; i++)
-		if (dial(r, i, f) < 0)
+		if (dial_server(r, i, f) < 0)
 			return -1;
 	return 0;
 }
@@ -284,13 +284,13 @@ renew_run(struct relay *r, uint64_t now, struct fail *f)
 {
 	const struct plan *plan = &r->run.plan;
 
-	send_away(r);
+	dismiss_workers(r);
 	if (r->session == SESSION_READY)
 		r->session = SESSION_WELCOME;
 	for (size_t i = 0; i < plan->servers; i++) {
 		if (strcmp(r->server[i].endpoint, plan->endpoint[i]) != 0) {
 			outbox_hang_up(r->outbox, r->peer[i]);
-			if (dial(r, i, f) < 0)
+			if (dial_server(r, i, f) < 0)
 				return -1;
 		} else if (r->server[i].up && !r->server[i].welcome) {
 			greet_server(r, i, now);
@@ -353,7 +353,7 @@ receive_coordinator(struct relay *r, const struct message *m, uint64_t now,
 {
 	const struct message pong = message_answer(m, MESSAGE_PONG);
 
-	r->heard = now;
+	r->heard_ms = now;
 	switch (m->kind) {
 	case MESSAGE_WELCOME:
 		if (r->session == SESSION_GREETED)
@@ -408,22 +408,22 @@ check_caller(const struct relay *r, const struct message *m, struct fail *f)
 }
 
 static int
-let_in(struct relay *r, uint64_t peer, const struct message *m,
-       struct fail *f)
+admit_worker(struct relay *r, uint64_t peer, const struct message *m,
+	     struct fail *f)
 {
 	struct message out = message_answer(m, MESSAGE_WELCOME);
 	const struct plan *plan = &r->run.plan;
 
 	if (check_caller(r, m, f) < 0)
 		return -1;
-	if (!is_whole(r) || m->blob.size != PLAN_RUN ||
+	if (!has_all_servers(r) || m->blob.size != PLAN_RUN ||
 	    memcmp(m->blob.data, plan->run, PLAN_RUN) != 0 ||
 	    m->hello.term != plan->term)
 		return fail(f, FAIL_AGAIN, "not ready for this run and term");
 	forget_worker(r, peer);		/* it sends its requests again */
 	peers_set(&r->workers, peer, a_worker);
 	r->alone_ms = 0;
-	r->alone_told = true;
+	r->alone_reported = true;
 	out.welcome.version = WIRE_VERSION;
 	out.welcome.role = ROLE_RELAY;
 	out.welcome.index = m->hello.index;
@@ -448,7 +448,7 @@ ask(struct relay *r, uint64_t peer, const struct message *m)
 		outbox_send(r->outbox, peer, &stale);
 	} else if (m->pull.term > plan->term) {
 		forget_worker(r, peer);
-		say(r, peer, MESSAGE_BYE);
+		send_message(r, peer, MESSAGE_BYE);
 	} else {
 		forwarder_ask(r->forwarder, peer, m);
 	}
@@ -463,13 +463,13 @@ receive_caller(struct relay *r, uint64_t peer, const struct message *m)
 	int status = 0;
 
 	if (m->kind == MESSAGE_HELLO) {
-		status = let_in(r, peer, m, &f);
+		status = admit_worker(r, peer, m, &f);
 	} else if (m->kind == MESSAGE_BYE) {
 		forget_worker(r, peer);
 	} else if (m->kind == MESSAGE_PONG) {
 		;			/* the answer to relay_left() */
 	} else if (!is_worker(r, peer)) {
-		say(r, peer, MESSAGE_BYE);
+		send_message(r, peer, MESSAGE_BYE);
 	} else if (m->kind == MESSAGE_PING) {
 		outbox_send(r->outbox, peer, &pong);
 	} else if (m->kind == MESSAGE_PULL || m->kind == MESSAGE_PUSH ||
@@ -493,7 +493,7 @@ relay_up(struct relay *r, uint64_t peer, uint64_t now)
 	size_t i;
 
 	if (peer == r->coordinator) {
-		r->heard = now;
+		r->heard_ms = now;
 		hello(r, now);
 	} else if (find_server(r, peer, &i)) {
 		lose_server(r, i);	/* what was sent to it may be lost */
@@ -509,7 +509,7 @@ relay_down(struct relay *r, uint64_t peer, uint64_t now)
 
 	if (peer == r->coordinator) {
 		r->session = SESSION_DOWN;
-		r->down_since = now;
+		r->down_since_ms = now;
 	} else if (find_server(r, peer, &i)) {
 		r->server[i].up = false;
 		lose_server(r, i);
@@ -559,7 +559,7 @@ ask_server(struct relay *r, size_t i, uint64_t now)
 	s->asked_ms = now;
 	if (s->silent_ms == 0)
 		s->silent_ms = now;
-	say(r, r->peer[i], MESSAGE_PING);
+	send_message(r, r->peer[i], MESSAGE_PING);
 }
 
 /* After a pause of this program its workers have left it, and others may
@@ -567,14 +567,14 @@ ask_server(struct relay *r, size_t i, uint64_t now)
 static void
 note_pause(struct relay *r, uint64_t now)
 {
-	const uint64_t pause = pause_since(&r->ticked, now,
+	const uint64_t pause = pause_since(&r->ticked_ms, now,
 					   r->options.lease_ms);
 
 	if (pause == 0)
 		return;
-	send_away(r);
-	r->heard = now;
-	r->down_since = pause_skip(r->down_since, now, pause);
+	dismiss_workers(r);
+	r->heard_ms = now;
+	r->down_since_ms = pause_skip(r->down_since_ms, now, pause);
 	for (size_t i = 0; r->forwarder && i < r->run.plan.servers; i++)
 		r->server[i].silent_ms = 0;
 }
@@ -585,16 +585,16 @@ check_coordinator(const struct relay *r, uint64_t now, struct fail *f)
 	const uint64_t most = r->options.timeout_ms;
 	const bool up = r->session != SESSION_DOWN;
 
-	if (!up && now - r->down_since >= most)
+	if (!up && now - r->down_since_ms >= most)
 		return fail(f, FAIL_PEER, "coordinator %s %s within %g s",
 			    r->options.coordinator, r->run.model ?
 			    "is gone and did not come back" :
 			    "does not answer", (double)most / 1000);
-	if (up && now - r->heard >= most && now - r->heard >=
+	if (up && now - r->heard_ms >= most && now - r->heard_ms >=
 	    r->options.lease_ms)
 		return fail(f, FAIL_PEER, "coordinator %s hangs, last heard "
 			    "%.1f s ago", r->options.coordinator,
-			    (double)(now - r->heard) / 1000);
+			    (double)(now - r->heard_ms) / 1000);
 	return 0;
 }
 
@@ -609,7 +609,7 @@ ask_coordinator(struct relay *r, uint64_t now)
 	if (r->session == SESSION_GREETED)
 		hello(r, now);
 	else
-		say(r, r->coordinator, MESSAGE_PING);
+		send_message(r, r->coordinator, MESSAGE_PING);
 }
 
 /* Pushes wait for others for half a lease at most: a worker that comes later
@@ -645,10 +645,10 @@ relay_stopped(const struct relay *r)
 bool
 relay_is_alone(struct relay *r, uint64_t now)
 {
-	if (r->alone_ms == 0 || r->alone_told ||
+	if (r->alone_ms == 0 || r->alone_reported ||
 	    now - r->alone_ms < r->options.lease_ms)
 		return false;
-	r->alone_told = true;
+	r->alone_reported = true;
 	return true;
 }
 
@@ -657,16 +657,16 @@ relay_free(struct relay *r)
 {
 	if (!r)
 		return;
-	send_away(r);
+	dismiss_workers(r);
 	for (size_t i = 0; r->forwarder && i < r->run.plan.servers; i++) {
 		if (r->server[i].up)
-			say(r, r->peer[i], MESSAGE_BYE);
+			send_message(r, r->peer[i], MESSAGE_BYE);
 		if (r->server[i].endpoint)
 			outbox_hang_up(r->outbox, r->peer[i]);
 		free(r->server[i].endpoint);
 	}
 	if (r->session != SESSION_DOWN)
-		say(r, r->coordinator, MESSAGE_BYE);
+		send_message(r, r->coordinator, MESSAGE_BYE);
 	forwarder_free(r->forwarder);
 	free(r->server);
 	free(r->peer);
@@ -699,8 +699,8 @@ relay_check(const struct relay *r)
 	if (!r->forwarder)
 		return r->workers.count > 0 ? "relay 6: who has no plan has "
 			"no workers" : NULL;
-	if (!is_whole(r) && (r->workers.count > 0 ||
-			     forwarder_counts(r->forwarder).open > 0))
+	if (!has_all_servers(r) && (r->workers.count > 0 ||
+				    forwarder_counts(r->forwarder).open > 0))
 		return "relay 7: nothing is held that a server is missing for";
 	return forwarder_check(r->forwarder);
 }
