@@ -89,7 +89,7 @@ has_slot(const struct variable *v, const char *name,
 
 	for (size_t i = 0; o && i < o->slots && !has; i++)
 		has = strcmp(o->slot_name[i], name) == 0;
-	return has && optimizer_goes_on(o, of);
+	return has && optimizer_can_resume(o, of);
 }
 
 /* List the slots of a variable that the other model's variable lacks. */
@@ -133,7 +133,7 @@ has_new_schedule(const struct variable *v, const struct variable *was,
 {
 	return v->optimizer && was && was->optimizer &&
 		!schedule_constant(&v->optimizer->schedule) &&
-		!optimizer_goes_on(v->optimizer, was->optimizer) == anew &&
+		!optimizer_can_resume(v->optimizer, was->optimizer) == anew &&
 		(anew || !schedule_same(&v->optimizer->schedule,
 					&was->optimizer->schedule));
 }

@@ -109,7 +109,7 @@ forget_ahead(struct ahead *a)
 
 /* Forget the pushes, but keep the memory of their copies. */
 static void
-stand_at(struct round_buffer *s, uint64_t step)
+set_round(struct round_buffer *s, uint64_t step)
 {
 	s->step = step;
 	for (size_t i = 0; i < s->plan->parts; i++) {
@@ -129,7 +129,7 @@ round_buffer_reset(struct round_buffer *s, uint64_t step)
 {
 	for (size_t i = 0; i < s->plan->parts; i++)
 		s->part[i].ahead.came_true = 0;
-	stand_at(s, step);
+	set_round(s, step);
 }
 
 static bool
@@ -161,7 +161,7 @@ round_buffer_advance(struct round_buffer *s, uint64_t low,
 		step++;
 	if (step == s->step)
 		return false;
-	shard_stand_at(s->shard, s->step, step);
+	shard_set_round(s->shard, s->step, step);
 	round_buffer_reset(s, step);
 	return true;
 }
@@ -570,7 +570,7 @@ round_buffer_commit(struct round_buffer *s, uint64_t step,
 	if (status < 0)
 		return -1;
 	s->replicas = (size_t)replicas;
-	shard_stand_at(s->shard, step, step + 1);
-	stand_at(s, step + 1);
+	shard_set_round(s->shard, step, step + 1);
+	set_round(s, step + 1);
 	return 0;
 }

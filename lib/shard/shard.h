@@ -133,7 +133,7 @@ bool shard_pull_published(struct shard *, size_t part, struct encoding,
 void shard_publish_anew(struct shard *);
 void shard_publish_at(struct shard *, uint64_t now, uint64_t step);
 /* The open round was `before', and is now that of this step. */
-void shard_stand_at(struct shard *, uint64_t before, uint64_t step);
+void shard_set_round(struct shard *, uint64_t before, uint64_t step);
 /* A new term has begun: keep no differences, so that a puller without the
    newest edition is sent the whole copy. */
 void shard_forget_published(struct shard *);

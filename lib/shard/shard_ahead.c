@@ -26,7 +26,7 @@ has_table(const struct shard *s, const struct part *part)
 
 /* Swap the shard's values with those that are kept here. */
 static void
-change_places(struct shard_ahead *a)
+swap_states(struct shard_ahead *a)
 {
 	const struct part *part = &a->shard->plan->part[a->part];
 	struct shard_piece *h = &a->shard->holding[part->first];
@@ -48,11 +48,11 @@ publish(struct shard_ahead *a)
 	const struct part *part = &s->plan->part[a->part];
 
 	if (!plan_delta(s->plan, a->part) ||
-	    published_lead(s, a->part, a->step + 1, &a->difference))
+	    published_advance(s, a->part, a->step + 1, &a->difference))
 		return;
 	send_buffer_free(&a->difference.buffer);
 	a->begun = true;
-	a->lost = published_could(s, a->part, a->step + 1);
+	a->lost = published_continues(s, a->part, a->step + 1);
 	for (size_t i = 0; i < part->count; i++)
 		published_begin(&s->holding[part->first + i]);
 }
@@ -78,10 +78,10 @@ shard_run_ahead(struct shard *s, size_t n, const struct shard_push *push,
 	a->state = mem_alloc(part->count, sizeof(*a->state));
 	for (size_t i = 0; i < part->count; i++)
 		a->state[i] = piece_state_share(&s->holding[part->first + i]);
-	change_places(a);
+	swap_states(a);
 	shard_apply(s, NULL, n, sum.gradient, push, sum.examples);
 	publish(a);
-	change_places(a);
+	swap_states(a);
 	shard_rows_forget(s->pushed);
 	*to = a;
 	return 1;
@@ -113,14 +113,14 @@ shard_ahead_pull(struct shard_ahead *a, struct encoding encoding,
 	struct fail never;
 
 	*news = (struct shard_news){ 0 };
-	change_places(a);
+	swap_states(a);
 	if (encoding.codings && c && encoding.step >= c->from)
 		published_pull(a->shard, a->part, have, a->difference,
 			       a->begun, news);
 	else
 		shard_pull(a->shard, a->part, &none, NULL, encoding,
 			   &news->values, &never);
-	change_places(a);
+	swap_states(a);
 }
 
 static void
@@ -147,7 +147,7 @@ shard_ahead_adopt(struct shard_ahead *a)
 	for (one = a->shard->snapshots; one; one = one->next)
 		if (a->step >= one->step)
 			shard_snapshot_freeze(one);
-	change_places(a);
+	swap_states(a);
 	a->shard->version[a->part]++;
 	adopt_published(a);
 	return true;

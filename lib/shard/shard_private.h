@@ -152,19 +152,19 @@ int shard_sum_replicas(struct shard *, size_t part, const struct shard_push *,
 struct published *published_new(const struct plan *);
 void published_free(struct published *, size_t parts);
 void published_begin(struct shard_piece *);
-/* A round has made new values of a part: lead the published copy on to them,
+/* A round has made new values of a part: advance the published copy to them,
    for those who pull for this step, and keep the difference. */
 void shard_publish(struct shard *, size_t part, uint64_t step);
 /*
- * published_could(): does the copy of the part continue at this step?  false:
- * it begins anew.  published_lead(): lead the copy on, and write the encoded
- * difference to *difference; false: the copy must begin anew, and has not
- * changed.  published_keep(): take the difference as that to a new edition;
+ * published_continues(): does the copy of the part continue at this step?
+ * false: it begins anew.  published_advance(): advance it, and write the
+ * encoded difference to *difference; false: the copy must begin anew, and has
+ * not changed.  published_keep(): take the difference as that to a new edition;
  * *difference is then empty.
  */
-bool published_could(const struct shard *, size_t part, uint64_t step);
-bool published_lead(struct shard *, size_t part, uint64_t step,
-		    struct difference *);
+bool published_continues(const struct shard *, size_t part, uint64_t step);
+bool published_advance(struct shard *, size_t part, uint64_t step,
+		       struct difference *);
 void published_keep(struct published *, struct difference *);
 /* Pull the copy of a part; see shard_pull_published().  last: one more
    difference behind those that are kept, or an empty one.  begun: the copy

@@ -118,7 +118,7 @@ begins_between(const struct shard *s, const struct coding *c, uint64_t first,
 }
 
 void
-shard_stand_at(struct shard *s, uint64_t before, uint64_t step)
+shard_set_round(struct shard *s, uint64_t before, uint64_t step)
 {
 	size_t left = 0;
 
@@ -149,7 +149,7 @@ shard_publish_at(struct shard *s, uint64_t now, uint64_t step)
 
 /* Does the copy continue for the pulls of this step? */
 bool
-published_could(const struct shard *s, size_t n, uint64_t step)
+published_continues(const struct shard *s, size_t n, uint64_t step)
 {
 	const struct coding *c = plan_delta(s->plan, n);
 
@@ -209,13 +209,13 @@ add_piece(struct shard *s, struct shard_piece *h, const struct coding *c,
 }
 
 /*
- * Lead the copy on towards the values that a round has made, for the pulls of
+ * Advance the copy towards the values that a round has made, for the pulls of
  * this step, and write the encoded difference to *to, so that workers can do
  * the same.
  */
 bool
-published_lead(struct shard *s, size_t n, uint64_t step,
-	       struct difference *to)
+published_advance(struct shard *s, size_t n, uint64_t step,
+		  struct difference *to)
 {
 	const struct part *part = &s->plan->part[n];
 	const struct coding *c = plan_delta(s->plan, n);
@@ -224,7 +224,7 @@ published_lead(struct shard *s, size_t n, uint64_t step,
 					       most_bytes(s, n, c->codec)));
 
 	to->size = 0;
-	if (!published_could(s, n, step))
+	if (!published_continues(s, n, step))
 		return false;
 	for (size_t i = 0; i < part->count; i++) {
 		const size_t size = encode_piece(s, &h[i], c,
@@ -267,14 +267,14 @@ shard_publish(struct shard *s, size_t n, uint64_t step)
 	*oldest = (struct difference){ 0 };
 	if (p->count == PUBLISHED_KEPT)
 		p->count--;
-	if (published_lead(s, n, step, &difference)) {
+	if (published_advance(s, n, step, &difference)) {
 		published_keep(p, &difference);
 		return;
 	}
 	send_buffer_free(&difference.buffer);
 	/* At such a step all parts begin anew, when the whole round has
 	   ended. */
-	if (published_could(s, n, step))
+	if (published_continues(s, n, step))
 		begin_part(s, n);
 }
 
@@ -282,7 +282,7 @@ shard_publish(struct shard *s, size_t n, uint64_t step)
 
 /* The whole copy of a part. */
 static struct frame
-whole(struct shard *s, size_t n)
+whole_copy(struct shard *s, size_t n)
 {
 	const struct part *part = &s->plan->part[n];
 	const struct shard_piece *h = &s->holding[part->first];
@@ -307,8 +307,8 @@ whole(struct shard *s, size_t n)
 /* The difference that leads to an edition; `last' leads to the one behind the
    newest. */
 static struct difference
-to_edition(const struct published *p, uint64_t edition,
-	   struct difference last)
+difference_to(const struct published *p, uint64_t edition,
+	      struct difference last)
 {
 	return edition > p->edition ? last : p->kept[edition % PUBLISHED_KEPT];
 }
@@ -320,7 +320,7 @@ differences(struct shard *s, const struct published *p, uint64_t since,
 	    struct difference last)
 {
 	const uint64_t newest = p->edition + (last.buffer != NULL);
-	struct difference one = to_edition(p, newest, last);
+	struct difference one = difference_to(p, newest, last);
 	size_t size = 0;
 	char *to;
 
@@ -330,10 +330,10 @@ differences(struct shard *s, const struct published *p, uint64_t since,
 		return (struct frame){ one.buffer->at, one.size,
 				       &one.buffer->hold };
 	for (uint64_t e = since + 1; e <= newest; e++)
-		size += to_edition(p, e, last).size;
+		size += difference_to(p, e, last).size;
 	to = (char *)send_buffer_room(&s->differences, send_buffer_for(size));
 	for (uint64_t e = since + 1; e <= newest; e++) {
-		one = to_edition(p, e, last);
+		one = difference_to(p, e, last);
 		memcpy(to, one.buffer->at, one.size);
 		to += one.size;
 	}
@@ -352,7 +352,7 @@ published_pull(struct shard *s, size_t n, uint64_t have,
 	if (begun || have > p->edition || have < p->edition - p->count ||
 	    have == 0) {
 		news->since = 0;
-		news->values = whole(s, n);
+		news->values = whole_copy(s, n);
 	} else {
 		news->values = differences(s, p, have, last);
 	}

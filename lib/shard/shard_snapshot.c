@@ -101,7 +101,7 @@ shard_snapshot_free(struct shard_snapshot *snapshot)
  * anywhere.
  */
 static bool
-continues(const struct shard_piece *last, const struct shard_piece *h)
+continues_array(const struct shard_piece *last, const struct shard_piece *h)
 {
 	return h->chunks > 0 && last->variable == h->variable &&
 		!h->piece->table &&
@@ -163,7 +163,7 @@ add_tables(struct shard_snapshot *snapshot, size_t i)
 }
 
 static void
-describe(struct shard_snapshot *snapshot)
+list_arrays(struct shard_snapshot *snapshot)
 {
 	const struct shard *s = snapshot->shard;
 	size_t arrays = 0, chunks = 0, end;
@@ -184,7 +184,7 @@ describe(struct shard_snapshot *snapshot)
 		if (s->holding[i].chunks == 0)
 			continue;
 		while (end < s->plan->pieces &&
-		       continues(&s->holding[end - 1], &s->holding[end]))
+		       continues_array(&s->holding[end - 1], &s->holding[end]))
 			end++;
 		for (size_t k = 0; k <= s->holding[i].slots; k++)
 			add_array(snapshot, i, end, k);
@@ -196,7 +196,7 @@ shard_snapshot_arrays(struct shard_snapshot *snapshot, size_t *count)
 {
 	shard_snapshot_freeze(snapshot);
 	if (!snapshot->array)
-		describe(snapshot);
+		list_arrays(snapshot);
 	*count = snapshot->arrays;
 	return snapshot->array;
 }
@@ -285,13 +285,13 @@ restore_table(struct shard_piece *h, struct checkpoint *from,
  * the same optimizers.
  */
 static bool
-goes_on(const struct model *old, const struct variable *v)
+can_resume(const struct model *old, const struct variable *v)
 {
 	const struct variable *was = old ? model_variable(old, v->name) : v;
 
 	return !v->optimizer || (was && was->optimizer &&
-				 optimizer_goes_on(v->optimizer,
-						   was->optimizer));
+				 optimizer_can_resume(v->optimizer,
+						      was->optimizer));
 }
 
 static int
@@ -338,7 +338,7 @@ shard_restore(struct shard *s, struct checkpoint *from,
 
 		if (!h->now.table && h->chunks == 0)
 			continue;
-		slots = goes_on(old, h->variable);
+		slots = can_resume(old, h->variable);
 		r = restore_piece(h, from, reader, slots, f);
 		restore_counts(h, from, slots);
 	}

@@ -139,7 +139,7 @@ optimizer_parse(struct optimizer *optimizer, const char *name,
 }
 
 bool
-optimizer_goes_on(const struct optimizer *o, const struct optimizer *was)
+optimizer_can_resume(const struct optimizer *o, const struct optimizer *was)
 {
 	return o->kind == was->kind || o->kind->apply == was->kind->apply;
 }

@@ -79,7 +79,8 @@ void optimizer_average(struct optimizer *, float momentum);
  * do); a slot that the other one did not have begins with its first value.  A
  * slot of the same name but of another formula is of no use.
  */
-bool optimizer_goes_on(const struct optimizer *, const struct optimizer *was);
+bool optimizer_can_resume(const struct optimizer *,
+			  const struct optimizer *was);
 
 /* Return the name of the kind, a constant. */
 const char *optimizer_name(const struct optimizer *);

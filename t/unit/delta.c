@@ -72,7 +72,7 @@ round_of(const float *g)
 
 	if (shard_push_replicas(shard, part, &push, 1, &f) < 0)
 		named(false, f.text);
-	shard_stand_at(shard, step, step + 1);
+	shard_set_round(shard, step, step + 1);
 	step++;
 }
 
