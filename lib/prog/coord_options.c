@@ -754,7 +754,7 @@ check_codings(const struct coord_options *o, const struct variable *v, size_t n,
 	    coding_check(&o->pull, WAY_PULL, v, n, f) < 0)
 		return -1;
 	for (const struct coding_rule *r = o->pull.next; r; r = r->next)
-		if (coding_doubt(&o->pull, r, WAY_PULL, v, n, &doubt))
+		if (coding_check_pattern(&o->pull, r, WAY_PULL, v, n, &doubt))
 			log_warn("%s", doubt.text);
 	return 0;
 }

@@ -24,8 +24,8 @@ codec_run(struct codec_slice s, size_t block, size_t k)
 }
 
 const float *
-codec_whole(const float *from, struct codec_slice s, size_t block,
-	    struct codec_run r, size_t *count)
+codec_whole_block(const float *from, struct codec_slice s, size_t block,
+		  struct codec_run r, size_t *count)
 {
 	*count = r.count;
 	if (s.of > 0) {
@@ -51,7 +51,7 @@ has_bit(const void *bitmap, size_t k)
 }
 
 static size_t
-made_even(size_t bytes)
+round_to_even(size_t bytes)
 {
 	return bytes + bytes % 2;
 }
@@ -64,7 +64,7 @@ codec_sparse_most(const struct codec_sparse *c, struct codec_slice s)
 
 	for (size_t k = 0; k < runs; k++)
 		bytes += c->size(s, codec_run(s, c->block, k).count);
-	return made_even(bytes);
+	return round_to_even(bytes);
 }
 
 /* The first run from k on that has bytes; runs: there is none. */
@@ -95,7 +95,7 @@ codec_sparse_length(const struct codec_sparse *c, const void *from,
 			return false;
 		at += size;
 	}
-	*bytes = made_even(at);
+	*bytes = round_to_even(at);
 	return *bytes <= left && (at == *bytes || bytes_at[at] == 0);
 }
 
@@ -111,7 +111,8 @@ codec_sparse_encode(const struct codec_sparse *c, void *to, const float *from,
 	for (size_t k = 0; k < runs; k++) {
 		const struct codec_run r = codec_run(s, c->block, k);
 		size_t count;
-		const float *whole = codec_whole(from, s, c->block, r, &count);
+		const float *whole = codec_whole_block(from, s, c->block, r,
+						       &count);
 
 		if (kernel_is_zero(whole, count))
 			continue;
@@ -126,8 +127,8 @@ codec_sparse_encode(const struct codec_sparse *c, void *to, const float *from,
 /* Add the numbers of each run that has bytes; without `add' the floats are set
    to zeros first.  Returns the bytes of all runs. */
 static size_t
-walk(const struct codec_sparse *c, float *to, const void *from,
-     struct codec_slice s, bool add)
+decode_runs(const struct codec_sparse *c, float *to, const void *from,
+	    struct codec_slice s, bool add)
 {
 	const size_t runs = codec_runs(s, c->block);
 	const char *at = (const char *)from + bitmap_size(runs);
@@ -142,21 +143,21 @@ walk(const struct codec_sparse *c, float *to, const void *from,
 		c->add(to + r.at, at, r);
 		at += c->length(at, SIZE_MAX, r);
 	}
-	return made_even((size_t)(at - (const char *)from));
+	return round_to_even((size_t)(at - (const char *)from));
 }
 
 size_t
 codec_sparse_decode(const struct codec_sparse *c, float *to, const void *from,
 		    struct codec_slice s)
 {
-	return walk(c, to, from, s, false);
+	return decode_runs(c, to, from, s, false);
 }
 
 size_t
 codec_sparse_add(const struct codec_sparse *c, float *to, const void *from,
 		 struct codec_slice s)
 {
-	return walk(c, to, from, s, true);
+	return decode_runs(c, to, from, s, true);
 }
 
 bool

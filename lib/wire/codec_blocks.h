@@ -22,8 +22,8 @@ struct codec_run codec_run(struct codec_slice, size_t block, size_t k);
 /* Returns where the whole block of a run begins, and sets *count to its
    numbers; from is where the slice begins.  Numbers of the block that belong to
    another piece lie in memory before or behind the slice. */
-const float *codec_whole(const float *from, struct codec_slice, size_t block,
-			 struct codec_run, size_t *count);
+const float *codec_whole_block(const float *from, struct codec_slice,
+			       size_t block, struct codec_run, size_t *count);
 
 /*
  * A format in which a block of zeros, all of them +0, takes one bit.  First a

@@ -30,7 +30,7 @@
 /* float32 for what must be exact and for pulled values of dense variables;
    bfloat16 for narrow rows. */
 static const struct codec *
-as(struct codec_slice s)
+codec_for_slice(struct codec_slice s)
 {
 	if (s.exact || (s.pulled && !s.table && !s.difference))
 		return &codec_float32;
@@ -82,14 +82,14 @@ largest(const float *from, struct codec_slice s, struct codec_run r)
 {
 	size_t count = r.count;
 	const float *whole = s.table ? from + r.at :
-		codec_whole(from, s, BLOCK, r, &count);
+		codec_whole_block(from, s, BLOCK, r, &count);
 
 	return kernel_largest(whole, count);
 }
 
 /* The key of a block's random draws: its step, its variable and its place. */
 static uint64_t
-key_of(struct codec_slice s, size_t row, size_t k, struct codec_run r)
+draw_key(struct codec_slice s, size_t row, size_t k, struct codec_run r)
 {
 	return s.table ? rng_at(s.draw, s.ids[row], k) :
 		rng_at(s.draw, 0, (s.first + r.at) / BLOCK);
@@ -111,7 +111,7 @@ encode_block(char *scales, int8_t *to, const float *from,
 		kernel_to_int8(to + r.at, from + r.at, r.count, scale);
 	else
 		kernel_draw_int8(to + r.at, from + r.at, r.count, scale,
-				 key_of(s, row, k, r), r.inside);
+				 draw_key(s, row, k, r), r.inside);
 }
 
 static void
@@ -138,8 +138,8 @@ scale_at(const void *from, size_t number)
 
 /* Each run of numbers, with its scale, to where it belongs. */
 static void
-walk(float *to, const void *from, struct codec_slice s,
-     void (*take)(float *, const int8_t *, size_t, float))
+decode_blocks(float *to, const void *from, struct codec_slice s,
+	      void (*take)(float *, const int8_t *, size_t, float))
 {
 	const int8_t *numbers = (const int8_t *)from +
 		count_scales(s) * SCALE;
@@ -158,13 +158,13 @@ walk(float *to, const void *from, struct codec_slice s,
 static void
 decode(float *to, const void *from, struct codec_slice s)
 {
-	walk(to, from, s, kernel_from_int8);
+	decode_blocks(to, from, s, kernel_from_int8);
 }
 
 static void
 add(float *to, const void *from, struct codec_slice s)
 {
-	walk(to, from, s, kernel_add_int8);
+	decode_blocks(to, from, s, kernel_add_int8);
 }
 
 static bool
@@ -183,7 +183,7 @@ const struct codec codec_int8 = {
 	/* The scale may be a 128th larger than it must be. */
 	.most = 0x1.fp127f,
 	.block = BLOCK,
-	.as = as,
+	.as = codec_for_slice,
 	.size = size,
 	.encode = encode,
 	.decode = decode,

@@ -28,7 +28,7 @@ encode_run(char *to, const float *from, struct codec_slice s,
 	   struct codec_run r)
 {
 	size_t count;
-	const float *whole = codec_whole(from, s, BLOCK, r, &count);
+	const float *whole = codec_whole_block(from, s, BLOCK, r, &count);
 	const float mean = kernel_mean_absolute(whole, count);
 	uint16_t scale;
 

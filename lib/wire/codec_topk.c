@@ -96,7 +96,7 @@ encode_run(char *to, const float *from, struct codec_slice s,
 {
 	uint16_t place[BLOCK], number, n = 0;
 	size_t count;
-	const float *whole = codec_whole(from, s, BLOCK, r, &count);
+	const float *whole = codec_whole_block(from, s, BLOCK, r, &count);
 	const size_t all = select(whole, count, s.keep, place);
 	size_t first = 0;
 	char *places;

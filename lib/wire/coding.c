@@ -231,7 +231,7 @@ refuse(const struct coding_rule *r, const struct variable *v, struct fail *f)
 /* Does a rule code a variable?  A rule for both directions need code it in one
    only. */
 static bool
-is_fit(const struct coding_rule *r, enum way way, const struct variable *v)
+rule_codes(const struct coding_rule *r, enum way way, const struct variable *v)
 {
 	return !codec_of(r->codec, r->delta, way, v)->exact ||
 		(r->both && !codec_of(r->codec, false, WAY_PUSH, v)->exact);
@@ -254,7 +254,7 @@ use_of(const struct coding_rule *head, const struct coding_rule *r,
 	for (size_t i = 0; i < variables && r->codec; i++) {
 		if (find_rule(head, v[i].name) != r)
 			continue;
-		if (is_fit(r, way, &v[i]))
+		if (rule_codes(r, way, &v[i]))
 			use.used = true;
 		else if (is_exact(&v[i]))
 			small = small || !r->pattern ? small : &v[i];
@@ -300,9 +300,10 @@ coding_check(const struct coding_rule *head, enum way way,
 }
 
 bool
-coding_doubt(const struct coding_rule *head, const struct coding_rule *r,
-	     enum way way, const struct variable *v, size_t variables,
-	     struct fail *f)
+coding_check_pattern(const struct coding_rule *head,
+		     const struct coding_rule *r, enum way way,
+		     const struct variable *v, size_t variables,
+		     struct fail *f)
 {
 	const struct rule_use use = use_of(head, r, way, v, variables);
 
@@ -340,9 +341,9 @@ coding_has_delta(const struct coding_rule *head)
 /* ---- all of them ---- */
 
 static size_t
-common(size_t a, size_t b)
+gcd(size_t a, size_t b)
 {
-	return b == 0 ? a : common(b, a % b);
+	return b == 0 ? a : gcd(b, a % b);
 }
 
 /* A server can encode a block of differences only if it has all of it.  Blocks
@@ -355,7 +356,7 @@ codings_groups(const struct codings *c, const struct variable *v)
 	for (size_t i = 0; i < c->variables; i++) {
 		const size_t block = coding_delta(c, i) ? CODING_BLOCK : 1;
 
-		rows[i] = block / common(block, shape_width(v[i].shape));
+		rows[i] = block / gcd(block, shape_width(v[i].shape));
 	}
 	return rows;
 }
@@ -410,7 +411,7 @@ codings_write(struct pack *out, const struct codings *c)
 
 /* Can the codec have this keep? */
 static bool
-is_kept(const struct coding *one)
+is_keep_valid(const struct coding *one)
 {
 	const struct codec *codec = one->codec;
 
@@ -439,7 +440,7 @@ codings_read(struct unpack *u, struct codings *c, const struct variable *v)
 		if (u->bad || variable * WAYS + way < least)
 			return false;
 		one.codec = codec_find(number);
-		if (!is_kept(&one) ||
+		if (!is_keep_valid(&one) ||
 		    codec_of(one.codec, one.delta, (enum way)way,
 			     &v[variable])->exact)
 			return false;

@@ -110,9 +110,10 @@ int coding_check(const struct coding_rule *head, enum way,
 
 /* Does the rule's pattern also name a large variable that its codec cannot
    code?  If so, *fail says which: a warning. */
-bool coding_doubt(const struct coding_rule *head, const struct coding_rule *,
-		  enum way, const struct variable *, size_t variables,
-		  struct fail *);
+bool coding_check_pattern(const struct coding_rule *head,
+			  const struct coding_rule *, enum way,
+			  const struct variable *, size_t variables,
+			  struct fail *);
 
 /*
  * Apply the rules to each variable, in one direction.  A variable that its

@@ -288,7 +288,7 @@ begin_rows(struct gradient_tree *t)
 }
 
 static uint64_t
-lowest(const uint64_t *head, size_t heads)
+least_row(const uint64_t *head, size_t heads)
 {
 	uint64_t least = head[0];
 
@@ -300,7 +300,7 @@ lowest(const uint64_t *head, size_t heads)
 /* Find which leaves have the row, without a branch that the processor would
    mispredict. */
 static size_t
-find(const struct gradient_tree *t, uint64_t row)
+find_leaves(const struct gradient_tree *t, uint64_t row)
 {
 	size_t n = 0;
 
@@ -314,7 +314,7 @@ find(const struct gradient_tree *t, uint64_t row)
 /* Move the n leaves that were found to their next rows, and note their floats
    of this one.  false: some leaf has no more rows. */
 static bool
-take(struct gradient_tree *t, size_t n, size_t width)
+advance_leaves(struct gradient_tree *t, size_t n, size_t width)
 {
 	bool all = true;
 
@@ -373,9 +373,9 @@ static void
 sum_row(struct gradient_tree *t, size_t width, size_t floats,
 	struct row_list *all)
 {
-	const uint64_t row = lowest(t->head, t->heads);
-	const size_t n = find(t, row);
-	const bool more = take(t, n, width);
+	const uint64_t row = least_row(t->head, t->heads);
+	const size_t n = find_leaves(t, row);
+	const bool more = advance_leaves(t, n, width);
 	float *to = make_room(t, floats, width, all, 1);
 
 	if (n == 1)

@@ -104,7 +104,7 @@ unpack_left(const struct unpack *u)
 
 /* The next n bytes, or NULL once anything has gone wrong. */
 static const unsigned char *
-take(struct unpack *u, size_t n)
+take_bytes(struct unpack *u, size_t n)
 {
 	const unsigned char *bytes = u->next;
 
@@ -117,7 +117,7 @@ take(struct unpack *u, size_t n)
 }
 
 static uint64_t
-misfit(struct unpack *u)
+mark_bad(struct unpack *u)
 {
 	u->bad = true;
 	return 0;
@@ -127,12 +127,12 @@ misfit(struct unpack *u)
 static uint64_t
 take_number(struct unpack *u, size_t n, uint64_t least)
 {
-	const unsigned char *bytes = take(u, n);
+	const unsigned char *bytes = take_bytes(u, n);
 	uint64_t number = 0;
 
 	for (size_t i = 0; bytes && i < n; i++)
 		number = number << 8 | bytes[i];
-	return bytes && number < least ? misfit(u) : number;
+	return bytes && number < least ? mark_bad(u) : number;
 }
 
 uint32_t
@@ -145,7 +145,7 @@ unpack_array(struct unpack *u)
 	switch (format) {
 	case ARRAY16:	return (uint32_t)take_number(u, 2, 16);
 	case ARRAY32:	return (uint32_t)take_number(u, 4, 1 << 16);
-	default:	return (uint32_t)misfit(u);
+	default:	return (uint32_t)mark_bad(u);
 	}
 }
 
@@ -161,7 +161,7 @@ unpack_uint(struct unpack *u)
 	case UINT16:	return take_number(u, 2, 1 << 8);
 	case UINT32:	return take_number(u, 4, 1 << 16);
 	case UINT64:	return take_number(u, 8, (uint64_t)1 << 32);
-	default:	return misfit(u);
+	default:	return mark_bad(u);
 	}
 }
 
@@ -170,7 +170,7 @@ unpack_below(struct unpack *u, uint64_t limit)
 {
 	const uint64_t number = unpack_uint(u);
 
-	return number < limit ? number : misfit(u);
+	return number < limit ? number : mark_bad(u);
 }
 
 const void *
@@ -180,9 +180,9 @@ unpack_blob(struct unpack *u, size_t *size)
 	case BIN8:	*size = take_number(u, 1, 0); break;
 	case BIN16:	*size = take_number(u, 2, 1 << 8); break;
 	case BIN32:	*size = take_number(u, 4, 1 << 16); break;
-	default:	*size = misfit(u);
+	default:	*size = mark_bad(u);
 	}
-	const void *bytes = take(u, *size);
+	const void *bytes = take_bytes(u, *size);
 
 	if (!bytes)
 		*size = 0;

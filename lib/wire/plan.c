@@ -68,8 +68,8 @@ may_share(const struct plan *p, const struct variable *all, uint32_t i,
 }
 
 static bool
-fits(const struct builder *b, uint32_t server, struct piece piece,
-     size_t bytes)
+fits_last_part(const struct builder *b, uint32_t server, struct piece piece,
+	       size_t bytes)
 {
 	const struct plan *p = b->plan;
 
@@ -86,7 +86,7 @@ add_piece(struct builder *b, uint32_t server, struct piece piece)
 	const size_t bytes = piece.table ? TABLE_NOMINAL :
 		piece.count * sizeof(float);
 
-	if (!fits(b, server, piece, bytes)) {
+	if (!fits_last_part(b, server, piece, bytes)) {
 		p->part = mem_grow(p->part, p->parts, &b->part_room,
 				   sizeof(*p->part));
 		p->part[p->parts++] = (struct part){ server, p->pieces, 0 };
@@ -365,7 +365,7 @@ by_place(const void *left, const void *right)
 
 /* Do the pieces cover every variable exactly once? */
 static bool
-covered(const struct plan *p, const struct model *model)
+covers_variables(const struct plan *p, const struct model *model)
 {
 	size_t variables, at = 0;
 	const struct variable *v = model_variables(model, &variables);
@@ -394,7 +394,7 @@ covered(const struct plan *p, const struct model *model)
 
 /* Does no part mix variables that may not share one? */
 static bool
-unmixed(const struct plan *p, const struct model *model)
+has_unmixed_parts(const struct plan *p, const struct model *model)
 {
 	size_t variables;
 	const struct variable *v = model_variables(model, &variables);
@@ -445,8 +445,8 @@ plan_read(struct plan *p, const struct model *model, const void *bytes,
 		read_parts(p, &u);
 	u.bad = u.bad || !codings_read(&u, p->codings, v);
 	p->every = unpack_uint(&u);
-	if (unpack_ok(&u) && covered(p, model) && unmixed(p, model) &&
-	    has_blocks(p))
+	if (unpack_ok(&u) && covers_variables(p, model) &&
+	    has_unmixed_parts(p, model) && has_blocks(p))
 		return 0;
 	plan_release(p);
 	return fail(f, FAIL_PROTOCOL, "malformed plan");
