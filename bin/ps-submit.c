@@ -69,14 +69,14 @@ take_lines(struct program *p, struct fail *f)
 	size_t size;
 	char *line;
 
-	while (!p->stopped && submission_wants(p->submission) &&
+	while (!p->stopped && submission_has_room(p->submission) &&
 	       (line = stream_next(&p->in, &size))) {
-		if (submission_line(p->submission, line, size, f) < 0)
+		if (submission_add_line(p->submission, line, size, f) < 0)
 			return fail_at(f, "%s", p->in.name);
 		p->stopped = is_stop(line, size);
 	}
 	if (p->stopped || (p->in.end && p->in.at == p->in.text.size))
-		submission_end(p->submission);
+		submission_end_lines(p->submission);
 	return 0;
 }
 
@@ -87,11 +87,11 @@ write_results(struct program *p, struct fail *f)
 
 	if (out->size > 0 && stream_write(p->out, p->s.output, out, f) < 0)
 		return -1;
-	if (!submission_unsafe(p->submission))
+	if (!submission_needs_sync(p->submission))
 		return 0;
 	if (p->s.output && fdatasync(p->out) < 0)
 		return fail_sys(f, FAIL_IO, "cannot write %s", p->s.output);
-	submission_safe(p->submission);
+	submission_synced(p->submission);
 	return 0;
 }
 
@@ -117,7 +117,7 @@ run(struct program *p, int *status, struct fail *f)
 
 	while (!submission_over(p->submission, status) && !cli_stop) {
 		const bool wants = !p->in.end &&
-			submission_wants(p->submission);
+			submission_has_room(p->submission);
 		struct pollfd fds[] = {
 			{ cli_stop_fd, POLLIN, 0 },
 			{ wants ? p->in.fd : -1, POLLIN, 0 },
@@ -158,7 +158,7 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 static uint64_t
 lost(const struct program *p)
 {
-	return submission_unasked(p->submission) +
+	return submission_unaccepted(p->submission) +
 		(p->s.o.whole || p->stopped ? 0 : stream_lines_left(&p->in));
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_UNASKED	((size_t)1 << 20)	/* bytes of lines */
+#define MAX_UNACCEPTED	((size_t)1 << 20)	/* bytes of lines */
 #define MANY		256		/* results not on disk that are worth
 					   a sync, */
 #define MANY_BYTES	((size_t)256 << 10)	/* or bytes of them */
@@ -20,7 +20,7 @@ struct submission {
 	struct outbox *outbox;
 	uint64_t peer;
 	enum { CALLING, GREETED, ASKING, OVER } state;
-	bool met;		/* the first RESULTS has come */
+	bool has_results;	/* the first RESULTS has come */
 	bool ended;		/* the last line has been given */
 	uint64_t resumed;	/* see submission_resumed() */
 	uint64_t since_ms;	/* when the wait for ASKING began */
@@ -32,16 +32,16 @@ struct submission {
 	size_t sent;
 	uint64_t accepted, hash;	/* hash: of all lines accepted */
 	uint64_t sent_number, sent_hash;	/* likewise, of those sent */
-	uint64_t taken;		/* the number of the last line given */
+	uint64_t given;		/* the number of the last line given */
 	uint64_t passed;	/* lines to skip: accepted on earlier starts */
 	uint64_t passed_hash;	/* of those skipped until now */
 
 	uint64_t room, pending, status;
 	struct text out;
 	uint64_t results;	/* that have come */
-	size_t unsafe;		/* bytes of those that are not on disk */
-	uint64_t safe, told;	/* results on disk; and those of them that the
-				   coordinator knows to be */
+	size_t unsynced_bytes;	/* bytes of those that are not on disk */
+	uint64_t synced, reported;	/* results on disk; and those of them
+					   that the coordinator knows to be */
 };
 
 struct submission *
@@ -119,43 +119,43 @@ check_time(const struct submission *s, uint64_t now, struct fail *f)
 			    (double)(now - s->heard_ms) / 1000);
 	if (s->state < ASKING && now - s->since_ms >= s->o.timeout_ms)
 		return fail(f, FAIL_PEER, "coordinator %s %s within %g s",
-			    s->o.coordinator, s->met ? "has not come back" :
-			    "does not answer", seconds);
+			    s->o.coordinator, s->has_results ?
+			    "has not come back" : "does not answer", seconds);
 	return 0;
 }
 
 /* ---- requests ---- */
 
 bool
-submission_wants(const struct submission *s)
+submission_has_room(const struct submission *s)
 {
 	return s->state == ASKING && !s->ended &&
-		s->lines.size < MAX_UNASKED &&
-		(s->taken < s->passed ||
+		s->lines.size < MAX_UNACCEPTED &&
+		(s->given < s->passed ||
 		 s->sent_number < s->room);
 }
 
 int
-submission_line(struct submission *s, const char *line, size_t size,
-		struct fail *f)
+submission_add_line(struct submission *s, const char *line, size_t size,
+		    struct fail *f)
 {
-	if (s->taken < s->passed) {
+	if (s->given < s->passed) {
 		s->passed_hash = hash_chain(s->passed_hash, line, size);
-		if (++s->taken == s->passed &&
+		if (++s->given == s->passed &&
 		    s->passed_hash != s->hash && s->accepted == s->passed)
 			return fail(f, FAIL_DATA, "the first %llu requests "
 				    "are not those that %s asked before",
 				    (unsigned long long)s->passed, s->o.name);
 		return 0;
 	}
-	s->taken++;
+	s->given++;
 	text_add_bytes(&s->lines, line, size);
 	text_add_bytes(&s->lines, "\n", 1);
 	return 0;
 }
 
 void
-submission_end(struct submission *s)
+submission_end_lines(struct submission *s)
 {
 	s->ended = true;
 }
@@ -172,7 +172,7 @@ submit(struct submission *s)
 
 	m.submit.first = s->sent_number + 1;
 	m.submit.hash = s->sent_hash;
-	m.submit.received = s->told = s->safe;
+	m.submit.received = s->reported = s->synced;
 	while (at < end && s->sent_number < s->room) {
 		const char *behind = memchr(at, '\n', (size_t)(end - at));
 
@@ -189,7 +189,7 @@ submit(struct submission *s)
 
 /* Forget the lines up to this number, which the coordinator has accepted. */
 static int
-accept(struct submission *s, uint64_t number, struct fail *f)
+drop_accepted(struct submission *s, uint64_t number, struct fail *f)
 {
 	size_t size = 0;
 
@@ -217,32 +217,33 @@ accept(struct submission *s, uint64_t number, struct fail *f)
 /* Take the first RESULTS of a connection: what the coordinator has accepted of
    earlier starts, or until the connection was lost. */
 static int
-meet(struct submission *s, const struct message *m, struct fail *f)
+take_first_results(struct submission *s, const struct message *m,
+		   struct fail *f)
 {
-	if (!s->met) {
-		s->met = true;
+	if (!s->has_results) {
+		s->has_results = true;
 		s->resumed = m->results.accepted;
 		s->results = s->o.received == WIRE_NONE ?
 			m->results.first - 1 : s->o.received;
-		s->safe = s->results;
-		s->told = m->results.first - 1;
-		if (s->resumed == 0 && s->results > s->told)
+		s->synced = s->results;
+		s->reported = m->results.first - 1;
+		if (s->resumed == 0 && s->results > s->reported)
 			return fail(f, FAIL_DATA, "there are %llu results of "
 				    "%s, of whom coordinator %s knows nothing:"
 				    " a name that has ended begins anew, with "
 				    "no results", (unsigned long long)
 				    s->results, s->o.name, s->o.coordinator);
-		if (s->told > s->results)
+		if (s->reported > s->results)
 			return fail(f, FAIL_DATA, "%s has had %llu results, of "
 				    "which only %llu are there any more: put "
 				    "them back, or take another name",
-				    s->o.name, (unsigned long long)s->told,
+				    s->o.name, (unsigned long long)s->reported,
 				    (unsigned long long)s->results);
 		s->accepted = s->sent_number = m->results.accepted;
 		s->hash = m->results.hash;
-		s->taken = s->o.whole ? 0 : s->accepted;
+		s->given = s->o.whole ? 0 : s->accepted;
 		s->passed = s->o.whole ? s->accepted : 0;
-	} else if (accept(s, m->results.accepted, f) < 0) {
+	} else if (drop_accepted(s, m->results.accepted, f) < 0) {
 		return -1;
 	}
 	s->state = ASKING;
@@ -269,29 +270,29 @@ is_closed(const struct submission *s)
 
 /* Have all requests been accepted and answered, and all results written? */
 static bool
-has_all(const struct submission *s)
+is_done(const struct submission *s)
 {
 	const bool all = s->ended && s->lines.size == 0;
 
 	return s->out.size == 0 &&
 		(s->state == OVER ||
 		 (s->state == ASKING && s->pending == 0 &&
-		  (all || (is_closed(s) && s->met))));
+		  (all || (is_closed(s) && s->has_results))));
 }
 
 bool
-submission_unsafe(const struct submission *s)
+submission_needs_sync(const struct submission *s)
 {
-	return s->out.size == 0 && s->results > s->safe &&
-		(s->results - s->safe >= MANY || s->unsafe >= MANY_BYTES ||
-		 has_all(s));
+	return s->out.size == 0 && s->results > s->synced &&
+		(s->results - s->synced >= MANY ||
+		 s->unsynced_bytes >= MANY_BYTES || is_done(s));
 }
 
 void
-submission_safe(struct submission *s)
+submission_synced(struct submission *s)
 {
-	s->safe = s->results;
-	s->unsafe = 0;
+	s->synced = s->results;
+	s->unsynced_bytes = 0;
 }
 
 static int
@@ -314,7 +315,7 @@ take_lines(struct submission *s, const struct message *m, struct fail *f)
 				    s->o.coordinator);
 		if (number > s->results) {
 			text_add_bytes(&s->out, at, (size_t)(behind + 1 - at));
-			s->unsafe += (size_t)(behind + 1 - at);
+			s->unsynced_bytes += (size_t)(behind + 1 - at);
 			s->results = number;
 		}
 		at = behind + 1;
@@ -327,8 +328,8 @@ take_results(struct submission *s, const struct message *m, struct fail *f)
 {
 	if (s->state == CALLING)
 		return 0;	/* of an earlier connection */
-	if ((s->state == GREETED ? meet(s, m, f) :
-	     accept(s, m->results.accepted, f)) < 0)
+	if ((s->state == GREETED ? take_first_results(s, m, f) :
+	     drop_accepted(s, m->results.accepted, f)) < 0)
 		return -1;
 	if (s->hash != m->results.hash)
 		return fail(f, FAIL_DATA, "coordinator %s has other requests "
@@ -362,7 +363,7 @@ submission_receive(struct submission *s, const struct message *m, uint64_t now,
 		return 0;
 	case MESSAGE_REFUSED:
 		/* Before WELCOME it may refuse what had overtaken HELLO. */
-		if (s->state == CALLING && m->request == 0 && s->met)
+		if (s->state == CALLING && m->request == 0 && s->has_results)
 			return 0;
 		message_text(m, text, sizeof(text));
 		return fail(f, message_status(m->refused.status),
@@ -384,7 +385,7 @@ submission_tick(struct submission *s, uint64_t now, struct fail *f)
 	/* That results are on disk is reported only when the skipped lines are
 	   known to be this name's requests. */
 	if ((s->sent < s->lines.size && s->sent_number < s->room) ||
-	    (s->safe > s->told && s->taken >= s->passed))
+	    (s->synced > s->reported && s->given >= s->passed))
 		submit(s);
 	if (now - s->asked_ms >= s->o.timeout_ms / 8) {
 		s->asked_ms = now;
@@ -399,7 +400,7 @@ bool
 submission_over(const struct submission *s, int *status)
 {
 	*status = (int)s->status;
-	return has_all(s) && s->safe == s->results;
+	return is_done(s) && s->synced == s->results;
 }
 
 uint64_t
@@ -409,9 +410,9 @@ submission_accepted(const struct submission *s)
 }
 
 uint64_t
-submission_unasked(const struct submission *s)
+submission_unaccepted(const struct submission *s)
 {
-	return s->taken > s->accepted ? s->taken - s->accepted : 0;
+	return s->given > s->accepted ? s->given - s->accepted : 0;
 }
 
 uint64_t

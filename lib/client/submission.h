@@ -50,26 +50,26 @@ int submission_receive(struct submission *, const struct message *,
 int submission_tick(struct submission *, uint64_t now_ms, struct fail *);
 
 /*
- * submission_wants(): is there room for a line?  submission_line() gives a line
- * of size bytes, without its newline; -1: the lines are not those that this
- * name sent on an earlier start (FAIL_DATA).  submission_end(): there are no
- * more lines.
+ * submission_has_room(): is there room for a line?  submission_add_line() adds
+ * a line of size bytes, without its newline; -1: the lines are not those that
+ * this name sent on an earlier start (FAIL_DATA).  submission_end_lines():
+ * there are no more lines.
  */
-bool submission_wants(const struct submission *);
-int submission_line(struct submission *, const char *line, size_t size,
-		    struct fail *);
-void submission_end(struct submission *);
+bool submission_has_room(const struct submission *);
+int submission_add_line(struct submission *, const char *line, size_t size,
+			struct fail *);
+void submission_end_lines(struct submission *);
 
 /*
  * submission_output(): the results to write, which the program empties.
- * submission_unsafe(): is it time to bring to disk what was written?  It is
+ * submission_needs_sync(): is it time to bring to disk what was written?  It is
  * after many results, so that the coordinator need not keep them, and when
- * nothing else is left to do.  submission_safe(): all that was written is on
+ * nothing else is left to do.  submission_synced(): all that was written is on
  * disk.
  */
 struct text *submission_output(struct submission *);
-bool submission_unsafe(const struct submission *);
-void submission_safe(struct submission *);
+bool submission_needs_sync(const struct submission *);
+void submission_synced(struct submission *);
 
 /*
  * True if all requests were sent and answered, or no more will be; *status is
@@ -79,7 +79,7 @@ bool submission_over(const struct submission *, int *status);
 /* Numbers of requests: that the coordinator has accepted; that were given and
    that it has not accepted; and, of those accepted, that have no result yet. */
 uint64_t submission_accepted(const struct submission *);
-uint64_t submission_unasked(const struct submission *);
+uint64_t submission_unaccepted(const struct submission *);
 uint64_t submission_pending(const struct submission *);
 /* The number of requests that the coordinator accepted from earlier starts.
    Only one call returns it, after the coordinator has first reported it; all

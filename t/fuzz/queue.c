@@ -372,13 +372,13 @@ submitter(void)
 		if (submission_receive(s, &m, now, &f) < 0)
 			break;
 		line = lines();
-		if (submission_wants(s) && line.size > 0 &&
-		    submission_line(s, line.data, line.size - 1, &f) < 0)
+		if (submission_has_room(s) && line.size > 0 &&
+		    submission_add_line(s, line.data, line.size - 1, &f) < 0)
 			break;
 		if (byte() % 2)
 			text_reset(submission_output(s));
-		if (submission_unsafe(s))
-			submission_safe(s);
+		if (submission_needs_sync(s))
+			submission_synced(s);
 		if (submission_tick(s, ++now, &f) < 0 ||
 		    submission_over(s, &status))
 			break;

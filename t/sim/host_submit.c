@@ -76,16 +76,16 @@ take_lines(struct host_submit *h)
 	size_t size;
 	char *line;
 
-	if (!h->in.end && submission_wants(h->submission) &&
+	if (!h->in.end && submission_has_room(h->submission) &&
 	    stream_read(&h->in, &h->why) < 0)
 		return -1;
 	while (h->in.number < h->allowed &&
-	       submission_wants(h->submission) &&
+	       submission_has_room(h->submission) &&
 	       (line = stream_next(&h->in, &size)))
-		if (submission_line(h->submission, line, size, &h->why) < 0)
+		if (submission_add_line(h->submission, line, size, &h->why) < 0)
 			return -1;
 	if (h->in.end && h->in.at == h->in.text.size)
-		submission_end(h->submission);
+		submission_end_lines(h->submission);
 	return 0;
 }
 
@@ -97,12 +97,12 @@ write_results(struct host_submit *h)
 	if (out->size > 0 &&
 	    stream_write(h->out, h->results, out, &h->why) < 0)
 		return -1;
-	if (!submission_unsafe(h->submission))
+	if (!submission_needs_sync(h->submission))
 		return 0;
 	if (fdatasync(h->out) < 0)
 		return fail_sys(&h->why, FAIL_IO, "cannot write %s",
 				h->results);
-	submission_safe(h->submission);
+	submission_synced(h->submission);
 	return 0;
 }
 

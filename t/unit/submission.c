@@ -93,7 +93,7 @@ hash_of(const char *a, const char *b)
 static int
 line(const char *text)
 {
-	return submission_line(s, text, strlen(text), &f);
+	return submission_add_line(s, text, strlen(text), &f);
 }
 
 static bool
@@ -103,8 +103,8 @@ out_is(const char *text)
 	const bool is = strcmp(out->size ? out->data : "", text) == 0;
 
 	text_reset(out);
-	if (submission_unsafe(s))
-		submission_safe(s);
+	if (submission_needs_sync(s))
+		submission_synced(s);
 	return is;
 }
 
@@ -115,23 +115,23 @@ ordinary(void)
 	named(said.kind == MESSAGE_HELLO &&
 	      said.hello.role == ROLE_SUBMITTER && said.hello.index == 1 &&
 	      strcmp(lines, "me") == 0, "it calls by its name");
-	ok(!submission_wants(s));
+	ok(!submission_has_room(s));
 	receive(MESSAGE_WELCOME);
-	named(!submission_wants(s), "nothing is read before it is known what "
-	      "is there");
-	ok(results(0, 0, 0, 1, NULL) == 0 && submission_wants(s));
+	named(!submission_has_room(s),
+	      "nothing is read before it is known what is there");
+	ok(results(0, 0, 0, 1, NULL) == 0 && submission_has_room(s));
 	line("a");
 	line("b");
 	equals(submission_tick(s, 2, &f), 0);
 	named(said.kind == MESSAGE_SUBMIT && said.submit.first == 1 &&
 	      said.submit.hash == 0 && strcmp(lines, "a\nb\n") == 0,
 	      "what was read is sent");
-	ok(submission_unasked(s) == 2 && !submission_over(s, &status));
+	ok(submission_unaccepted(s) == 2 && !submission_over(s, &status));
 	ok(results(2, hash_of("a", "b"), 2, 1, NULL) == 0 &&
-	   submission_unasked(s) == 0);
+	   submission_unaccepted(s) == 0);
 	equals(results(2, hash_of("a", "b"), 1, 1, "r1\n"), 0);
 	ok(out_is("r1\n") && !submission_over(s, &status));
-	submission_end(s);
+	submission_end_lines(s);
 	ok(!submission_over(s, &status));
 	equals(results(2, hash_of("a", "b"), 0, 2, "r2\n"), 0);
 	ok(!submission_over(s, &status) && out_is("r2\n"));
@@ -155,7 +155,7 @@ until_safe(size_t size)
 	results(0, 0, 0, 1, NULL);
 	line("a");
 	submission_tick(s, 2, &f);
-	while (n < 10000 && !submission_unsafe(s)) {
+	while (n < 10000 && !submission_needs_sync(s)) {
 		results(1, hash_of("a", NULL), 1, ++n, text);
 		text_reset(submission_output(s));
 	}
@@ -171,17 +171,17 @@ safety(void)
 	count = 0;
 	submission_tick(s, 3, &f);
 	named(count == 0, "it is not said before it is safe");
-	submission_safe(s);
+	submission_synced(s);
 	submission_tick(s, 3, &f);
 	ok(said.kind == MESSAGE_SUBMIT && said.submit.received == 256 &&
-	   !submission_unsafe(s));
+	   !submission_needs_sync(s));
 	results(1, hash_of("a", NULL), 0, 257, "last\n");
-	submission_end(s);
-	ok(!submission_unsafe(s));
+	submission_end_lines(s);
+	ok(!submission_needs_sync(s));
 	text_reset(submission_output(s));
-	named(submission_unsafe(s) && !submission_over(s, &status),
+	named(submission_needs_sync(s) && !submission_over(s, &status),
 	      "it is not over before all is safe");
-	submission_safe(s);
+	submission_synced(s);
 	ok(submission_over(s, &status));
 	submission_free(s);
 	named(until_safe(100000) == 3, "... and sooner when results are "
@@ -200,7 +200,7 @@ room(void)
 	line("3");
 	line("4");
 	submission_tick(s, 2, &f);
-	named(strcmp(lines, "1\n2\n3\n") == 0 && !submission_wants(s),
+	named(strcmp(lines, "1\n2\n3\n") == 0 && !submission_has_room(s),
 	      "no more is sent than there is room for");
 	results(1, hash_of("1", NULL), 0, 1, NULL);
 	submission_tick(s, 2, &f);
@@ -294,7 +294,7 @@ ends(void)
 	      "nor one that hangs");
 	line("a");
 	receive(MESSAGE_STOP);
-	named(submission_over(s, &status) && submission_unasked(s) == 1,
+	named(submission_over(s, &status) && submission_unaccepted(s) == 1,
 	      "when the run ends it is known what was not asked");
 	submission_free(s);
 
