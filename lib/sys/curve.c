@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <zmq.h>
 
-#define DOOR		"inproc://zeromq.zap.01"	/* ZAP's */
+#define ZAP_ENDPOINT	"inproc://zeromq.zap.01"	/* ZAP's */
 #define KEY_BYTES	32
 #define ASKED_FRAMES	7
 
@@ -82,7 +82,7 @@ curve_guard(const struct curve *c, void *socket)
 }
 
 void
-curve_show(const struct curve *ours, const char *public, void *socket)
+curve_use(const struct curve *ours, const char *public, void *socket)
 {
 	zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, public, CURVE_TEXT);
 	zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, ours->public, CURVE_TEXT);
@@ -90,16 +90,16 @@ curve_show(const struct curve *ours, const char *public, void *socket)
 }
 
 void *
-curve_door(void *context, struct fail *f)
+curve_open_zap(void *context, struct fail *f)
 {
-	void *door = zmq_socket(context, ZMQ_REP);
+	void *zap = zmq_socket(context, ZMQ_REP);
 
-	if (door && zmq_bind(door, DOOR) == 0)
-		return door;
+	if (zap && zmq_bind(zap, ZAP_ENDPOINT) == 0)
+		return zap;
 	fail(f, FAIL_INTERNAL, "cannot guard connections: %s",
 	     zmq_strerror(errno));
-	if (door)
-		zmq_close(door);
+	if (zap)
+		zmq_close(zap);
 	return NULL;
 }
 
@@ -109,7 +109,7 @@ curve_door(void *context, struct fail *f)
  * key stays 0, and is refused, if the question is malformed.
  */
 static bool
-take_question(void *door, char *request, size_t *size, unsigned char *key)
+receive_zap_request(void *zap, char *request, size_t *size, unsigned char *key)
 {
 	unsigned char frame[256];
 	int more = 1, length = 0;
@@ -117,7 +117,7 @@ take_question(void *door, char *request, size_t *size, unsigned char *key)
 	bool good = true;
 
 	for (int i = 0; more; i++) {
-		length = zmq_recv(door, frame, sizeof(frame), ZMQ_DONTWAIT);
+		length = zmq_recv(zap, frame, sizeof(frame), ZMQ_DONTWAIT);
 		if (length < 0)
 			return false;
 		good = good && (size_t)length <= sizeof(frame);
@@ -128,30 +128,30 @@ take_question(void *door, char *request, size_t *size, unsigned char *key)
 				memcmp(frame, "CURVE", 5) == 0;
 		if (i == ASKED_FRAMES - 1 && length == KEY_BYTES && good)
 			memcpy(key, frame, KEY_BYTES);
-		zmq_getsockopt(door, ZMQ_RCVMORE, &more, &option);
+		zmq_getsockopt(zap, ZMQ_RCVMORE, &more, &option);
 	}
 	return true;
 }
 
 bool
-curve_answer(const struct curve *c, void *door)
+curve_answer_zap(const struct curve *c, void *zap)
 {
 	unsigned char key[KEY_BYTES] = { 0 };
 	char request[256], text[CURVE_TEXT];
 	size_t size = 0;
 
-	if (!take_question(door, request, &size, key))
+	if (!receive_zap_request(zap, request, &size, key))
 		return false;
 
 	const bool ours = zmq_z85_encode(text, key, KEY_BYTES) &&
 		strcmp(text, c->public) == 0;
 	const char *const status = ours ? "200" : "400";
 
-	zmq_send(door, "1.0", 3, ZMQ_SNDMORE);
-	zmq_send(door, request, size, ZMQ_SNDMORE);
-	zmq_send(door, status, 3, ZMQ_SNDMORE);
-	zmq_send(door, "", 0, ZMQ_SNDMORE);
-	zmq_send(door, "", 0, ZMQ_SNDMORE);
-	zmq_send(door, "", 0, 0);
+	zmq_send(zap, "1.0", 3, ZMQ_SNDMORE);
+	zmq_send(zap, request, size, ZMQ_SNDMORE);
+	zmq_send(zap, status, 3, ZMQ_SNDMORE);
+	zmq_send(zap, "", 0, ZMQ_SNDMORE);
+	zmq_send(zap, "", 0, ZMQ_SNDMORE);
+	zmq_send(zap, "", 0, 0);
 	return true;
 }

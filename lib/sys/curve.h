@@ -38,15 +38,15 @@ void curve_guard(const struct curve *, void *socket);
 
 /* Make a ZeroMQ socket use our key, and talk only to a listener with this
    public key; before it connects. */
-void curve_show(const struct curve *ours, const char *public, void *socket);
+void curve_use(const struct curve *ours, const char *public, void *socket);
 
 /*
  * Open the socket (ZAP's handler) on which libzmq asks, for each connection to
  * this context, if the caller is admitted.  The caller closes it.
  */
-void *curve_door(void *context, struct fail *);
+void *curve_open_zap(void *context, struct fail *);
 
 /* Answer one of these questions; false: there is none. */
-bool curve_answer(const struct curve *, void *door);
+bool curve_answer_zap(const struct curve *, void *zap);
 
 #endif

@@ -11,17 +11,17 @@
 #include <unistd.h>
 
 #define READY		64	/* events of epoll at a time */
-#define TURNS		8	/* looks at which a stranger of this host may
+#define TOKENS		8	/* looks at which a stranger of this host may
 				   have sent something */
-#define TURN_MS		100	/* after which it may once more */
+#define TOKEN_MS	100	/* after which it may once more */
 
 /*
  * One connection:
  *
- *	came -> STRANGER -> WELCOME	inbound_welcome()
- *	              \         \
- *	               `-> CUT   `-> went
- *	                     `-----> went
+ *	accepted -> STRANGER -> WELCOME	inbound_welcome()
+ *	                  \         \
+ *	                   `-> CUT   `-> closed
+ *	                         `-----> closed
  *
  * Strangers are in a list, in the order in which they came.  A caller that is
  * CUT stays until libzmq has found its connection broken, and closed it.
@@ -32,12 +32,13 @@ struct caller {
 	enum standing standing;
 	int fd;
 	bool by_tcp;		/* the system counts the bytes it has sent */
-	uint64_t peer;		/* 0: not met */
-	uint64_t heard;		/* bytes of its messages, as a stranger */
+	uint64_t peer;		/* 0: not known */
+	uint64_t received;	/* bytes of its messages, as a stranger */
 	struct unread *unread;	/* NULL: nothing was sent to it yet */
-	/* Not by TCP: a bucket of TURNS, one of which comes back in TURN_MS. */
-	uint64_t turns_ms;	/* the time up to which they came back */
-	unsigned turns;		/* turns that are used */
+	/* Not by TCP: a bucket of TOKENS, one of which comes back in
+	   TOKEN_MS. */
+	uint64_t refilled_ms;	/* the time up to which they came back */
+	unsigned used_tokens;
 	struct caller *before, *behind;
 };
 
@@ -47,9 +48,9 @@ struct inbound {
 	size_t going;		/* callers of count that are CUT */
 	struct caller *first, *last;	/* strangers */
 	size_t strangers, most_strangers;
-	struct peers met;
+	struct peers peers;
 	int epoll;		/* of the strangers' descriptors */
-	bool left;		/* for inbound_left() */
+	bool left;		/* for inbound_has_left() */
 };
 
 struct inbound *
@@ -81,7 +82,7 @@ inbound_free(struct inbound *c)
 		if (c->at[fd])
 			release(c->at[fd]);
 	free(c->at);
-	peers_release(&c->met);
+	peers_release(&c->peers);
 	if (c->epoll >= 0)
 		close(c->epoll);
 	free(c);
@@ -94,7 +95,7 @@ inbound_fd(const struct inbound *c)
 }
 
 static struct caller *
-find(const struct inbound *c, int fd)
+find_caller(const struct inbound *c, int fd)
 {
 	return fd >= 0 && (size_t)fd < c->room ? c->at[fd] : NULL;
 }
@@ -104,8 +105,8 @@ find(const struct inbound *c, int fd)
 static void
 add_stranger(struct inbound *c, struct caller *one)
 {
-	struct epoll_event said = { .events = EPOLLIN | EPOLLET,
-				    .data.fd = one->fd };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET,
+				     .data.fd = one->fd };
 
 	one->before = c->last;
 	*(c->last ? &c->last->behind : &c->first) = one;
@@ -113,7 +114,7 @@ add_stranger(struct inbound *c, struct caller *one)
 	c->strangers++;
 	/* Errors are ignored: the caller may be gone again, and its descriptor
 	   be closed, or be another file. */
-	epoll_ctl(c->epoll, EPOLL_CTL_ADD, one->fd, &said);
+	epoll_ctl(c->epoll, EPOLL_CTL_ADD, one->fd, &event);
 }
 
 static void
@@ -157,7 +158,7 @@ forget(struct inbound *c, struct caller *one)
 	if (one->standing == STRANGER)
 		remove_stranger(c, one);
 	if (one->peer) {
-		peers_remove(&c->met, one->peer);
+		peers_remove(&c->peers, one->peer);
 		c->left = true;
 	}
 	c->at[one->fd] = NULL;
@@ -177,13 +178,13 @@ is_tcp(int fd)
 }
 
 void
-inbound_came(struct inbound *c, int fd, uint64_t now)
+inbound_accepted(struct inbound *c, int fd, uint64_t now)
 {
 	struct caller *one;
 
 	if (fd < 0)
 		return;
-	inbound_went(c, fd);
+	inbound_closed(c, fd);
 	while ((size_t)fd >= c->room) {
 		const size_t was = c->room;
 
@@ -193,7 +194,7 @@ inbound_came(struct inbound *c, int fd, uint64_t now)
 	}
 	one = mem_alloc(1, sizeof(*one));
 	*one = (struct caller){ .fd = fd, .by_tcp = is_tcp(fd),
-				.turns_ms = now };
+				.refilled_ms = now };
 	c->at[fd] = one;
 	c->count++;
 	add_stranger(c, one);
@@ -203,16 +204,16 @@ inbound_came(struct inbound *c, int fd, uint64_t now)
 }
 
 void
-inbound_went(struct inbound *c, int fd)
+inbound_closed(struct inbound *c, int fd)
 {
-	struct caller *one = find(c, fd);
+	struct caller *one = find_caller(c, fd);
 
 	if (one)
 		forget(c, one);
 }
 
 bool
-inbound_left(struct inbound *c)
+inbound_has_left(struct inbound *c)
 {
 	const bool left = c->left;
 
@@ -224,11 +225,11 @@ inbound_left(struct inbound *c)
 
 /*
  * Has a stranger sent more than it may?  By TCP the system counts its bytes.
- * For a socket of this host there is no such count: it may use up TURNS turns,
+ * For a socket of this host there is no such count: it may use up TOKENS,
  * one for each time when it was found readable.
  */
 static bool
-says_too_much(struct caller *one, uint64_t now)
+has_sent_too_much(struct caller *one, uint64_t now)
 {
 	struct tcp_info info = { 0 };
 	socklen_t size = sizeof(info);
@@ -236,14 +237,14 @@ says_too_much(struct caller *one, uint64_t now)
 	if (one->by_tcp)
 		return getsockopt(one->fd, IPPROTO_TCP, TCP_INFO, &info,
 				  &size) == 0 &&
-			info.tcpi_bytes_received > one->heard +
-				INBOUND_UNHEARD;
-	for (; one->turns > 0 && now - one->turns_ms >= TURN_MS;
-	     one->turns_ms += TURN_MS)
-		one->turns--;
-	if (one->turns == 0)
-		one->turns_ms = now;
-	return ++one->turns > TURNS;
+			info.tcpi_bytes_received > one->received +
+				INBOUND_UNRECEIVED;
+	for (; one->used_tokens > 0 && now - one->refilled_ms >= TOKEN_MS;
+	     one->refilled_ms += TOKEN_MS)
+		one->used_tokens--;
+	if (one->used_tokens == 0)
+		one->refilled_ms = now;
+	return ++one->used_tokens > TOKENS;
 }
 
 void
@@ -255,10 +256,10 @@ inbound_watch(struct inbound *c, uint64_t now)
 	do {
 		n = epoll_wait(c->epoll, ready, READY, 0);
 		for (int i = 0; i < n; i++) {
-			struct caller *one = find(c, ready[i].data.fd);
+			struct caller *one = find_caller(c, ready[i].data.fd);
 
 			if (one && one->standing == STRANGER &&
-			    says_too_much(one, now))
+			    has_sent_too_much(one, now))
 				cut(c, one);
 		}
 	} while (n == READY);
@@ -267,10 +268,10 @@ inbound_watch(struct inbound *c, uint64_t now)
 void
 inbound_received(struct inbound *c, uint64_t peer, size_t bytes)
 {
-	struct caller *one = peers_find(&c->met, peer);
+	struct caller *one = peers_find(&c->peers, peer);
 
 	if (one && one->standing == STRANGER)
-		one->heard += bytes;
+		one->received += bytes;
 }
 
 /* Did a peer come after another one?  libzmq numbers its callers as they come,
@@ -290,9 +291,9 @@ is_newer(uint64_t peer, uint64_t than)
 }
 
 void
-inbound_meet(struct inbound *c, uint64_t peer, int fd)
+inbound_identify(struct inbound *c, uint64_t peer, int fd)
 {
-	struct caller *one = find(c, fd);
+	struct caller *one = find_caller(c, fd);
 
 	if (!one)
 		return;		/* it went after it had sent this message */
@@ -301,17 +302,17 @@ inbound_meet(struct inbound *c, uint64_t peer, int fd)
 	if (one->peer && !is_newer(peer, one->peer))
 		return;
 	if (one->peer) {	/* the caller before it, by this descriptor */
-		peers_remove(&c->met, one->peer);
+		peers_remove(&c->peers, one->peer);
 		c->left = true;
 	}
 	one->peer = peer;
-	peers_set(&c->met, peer, one);
+	peers_set(&c->peers, peer, one);
 }
 
 bool
-inbound_here(const struct inbound *c, uint64_t peer)
+inbound_is_connected(const struct inbound *c, uint64_t peer)
 {
-	return peers_find(&c->met, peer) != NULL;
+	return peers_find(&c->peers, peer) != NULL;
 }
 
 static void
@@ -323,7 +324,7 @@ free_unread(struct refcount *hold)
 struct unread *
 inbound_unread(struct inbound *c, uint64_t peer)
 {
-	struct caller *one = peers_find(&c->met, peer);
+	struct caller *one = peers_find(&c->peers, peer);
 
 	if (one && !one->unread) {
 		one->unread = mem_alloc(1, sizeof(*one->unread));
@@ -336,7 +337,7 @@ inbound_unread(struct inbound *c, uint64_t peer)
 void
 inbound_welcome(struct inbound *c, uint64_t peer)
 {
-	struct caller *one = peers_find(&c->met, peer);
+	struct caller *one = peers_find(&c->peers, peer);
 
 	if (!one || one->standing != STRANGER)
 		return;
@@ -349,7 +350,7 @@ inbound_welcome(struct inbound *c, uint64_t peer)
 void
 inbound_cut(struct inbound *c, int fd)
 {
-	struct caller *one = find(c, fd);
+	struct caller *one = find_caller(c, fd);
 
 	if (one)
 		cut(c, one);
@@ -358,7 +359,7 @@ inbound_cut(struct inbound *c, int fd)
 void
 inbound_refuse(struct inbound *c, uint64_t peer)
 {
-	struct caller *one = peers_find(&c->met, peer);
+	struct caller *one = peers_find(&c->peers, peer);
 
 	if (one && one->standing == STRANGER)
 		cut(c, one);
@@ -376,7 +377,7 @@ inbound_cut_all(struct inbound *c)
 bool
 inbound_is_stranger(const struct inbound *c, int fd)
 {
-	const struct caller *one = find(c, fd);
+	const struct caller *one = find_caller(c, fd);
 
 	return one && one->standing != WELCOME;
 }

@@ -5,10 +5,10 @@
  * libzmq reads the bytes of a connection as fast as they come, and keeps them
  * until the program receives them, even parts of a message whose end never
  * comes.  So a caller is a stranger until the program has an answer for it
- * (inbound_welcome()).  A stranger is cut off when more than INBOUND_UNHEARD of
- * its bytes have not been received; no program of ours sends that many before
- * the first answer.  The number of strangers is limited, too: one more makes us
- * cut off the one that came first.
+ * (inbound_welcome()).  A stranger is cut off when more than
+ * INBOUND_UNRECEIVED of its bytes have not been received; no program of ours
+ * sends that many before the first answer.  The number of strangers is limited,
+ * too: one more makes us cut off the one that came first.
  *
  * A caller is known by its descriptor, from its connection to its end, and by
  * the peer number of its messages, from the first message on.
@@ -24,7 +24,7 @@
 
 #define INBOUND_STRANGERS	4096	/* strangers; or a quarter of the
 					   descriptors, if that is less */
-#define INBOUND_UNHEARD		((size_t)16 << 10)	/* bytes of each */
+#define INBOUND_UNRECEIVED	((size_t)16 << 10)	/* bytes of each */
 
 struct inbound;
 
@@ -33,14 +33,14 @@ struct inbound *inbound_new(size_t descriptors);
 void inbound_free(struct inbound *);
 
 /* A connection with this descriptor was accepted, or has ended. */
-void inbound_came(struct inbound *, int fd, uint64_t now_ms);
-void inbound_went(struct inbound *, int fd);
+void inbound_accepted(struct inbound *, int fd, uint64_t now_ms);
+void inbound_closed(struct inbound *, int fd);
 
 /* Return a descriptor that is readable when inbound_watch() has work to do. */
 int inbound_fd(const struct inbound *);
 
 /* Cut off strangers that have sent too much.  All ends of connections must have
-   been reported by inbound_went() before. */
+   been reported by inbound_closed() before. */
 void inbound_watch(struct inbound *, uint64_t now_ms);
 
 /* The program received a message of a peer, which took that many bytes on its
@@ -48,10 +48,10 @@ void inbound_watch(struct inbound *, uint64_t now_ms);
 void inbound_received(struct inbound *, uint64_t peer, size_t bytes);
 
 /* The caller with this descriptor has sent its first message, as this peer. */
-void inbound_meet(struct inbound *, uint64_t peer, int fd);
+void inbound_identify(struct inbound *, uint64_t peer, int fd);
 
 /* Does a peer that was met still have its connection? */
-bool inbound_here(const struct inbound *, uint64_t peer);
+bool inbound_is_connected(const struct inbound *, uint64_t peer);
 
 /*
  * The bytes of counted frames that were sent to a caller, and that libzmq has
@@ -79,6 +79,6 @@ size_t inbound_cut_all(struct inbound *);
 bool inbound_is_stranger(const struct inbound *, int fd);
 
 /* Has a caller that was met gone since the last call of this function? */
-bool inbound_left(struct inbound *);
+bool inbound_has_left(struct inbound *);
 
 #endif

@@ -91,7 +91,7 @@ memory_limit(void)
 }
 
 void
-memory_give_back(void)
+memory_trim(void)
 {
 	const struct mallinfo2 have = mallinfo2();
 

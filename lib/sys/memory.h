@@ -20,6 +20,6 @@ uint64_t memory_limit(void);
  * keep for ever what a burst took, for example changes that waited for a
  * standby.
  */
-void memory_give_back(void);
+void memory_trim(void);
 
 #endif

@@ -42,7 +42,7 @@
 #define HANDSHAKE_MS	2000	/* or half a lease, if that is more */
 #define RECONNECT_MS	10
 #define RECONNECT_MAX_MS 2000
-#define HAND_OVER_MS	500	/* for messages to leave */
+#define FLUSH_MS	500	/* for messages to leave */
 #define RECEIVE_US		20000	/* between two NET_NOTHING */
 #define MAX_TTL		6553599	/* the longest TTL in ms that ZMTP can send */
 #define BACKLOG		1024	/* connections that wait to be accepted */
@@ -53,7 +53,7 @@
 #define WATCH_MS	2	/* between looks at strangers */
 #define CLOSE_MS	2000	/* for all connections to break */
 #define UNREAD		16384	/* messages that a caller may leave unread */
-#define SETTLE_MS	10000	/* between looks at free memory */
+#define TRIM_MS		10000	/* between looks at free memory */
 #define DYING_MS	2000	/* for a killed program to free our endpoint */
 #define REFUSALS	(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \
@@ -63,32 +63,32 @@
 #define DIALLED		((uint64_t)1 << 63)
 
 /*
- * A ZeroMQ socket is read only when it is stirred: when its descriptor was
+ * A ZeroMQ socket is read only when it may be ready: when its descriptor was
  * readable, or after we sent something, since libzmq may have taken notice of
  * incoming messages then, and the descriptor is not readable any more.  Each
  * read that finds nothing would cost a system call.
  */
-struct ear {
+struct poll_socket {
 	void *socket;
 	int fd;
-	bool stirred;
+	bool maybe_ready;
 };
 
 struct dialled {
-	struct ear ear, monitor;
+	struct poll_socket dealer, monitor;
 	int fd;			/* of its connection, or -1 */
-	bool cut;		/* we have broken that connection */
-	bool up, told;		/* somebody is there; NET_UP was reported */
-	bool met;		/* a handshake has succeeded once */
-	bool stranger;		/* none has, and the last one was refused */
-	bool speaks;		/* it answered in ZMTP, so a program with
+	bool broken;		/* we have broken that connection */
+	bool up, reported;	/* somebody is there; NET_UP was reported */
+	bool known;		/* a handshake has succeeded once */
+	bool refused;		/* none has, and the last one was refused */
+	bool speaks_zmtp;	/* it answered in ZMTP, so a program with
 				   ZeroMQ is there */
-	uint64_t left_ms;	/* when we hung up; 0: we did not */
+	uint64_t hung_up_ms;	/* when we hung up; 0: we did not */
 	char endpoint[256];
 };
 
 /* An address at which the net listens. */
-struct place {
+struct listen_address {
 	char endpoint[256];
 	int lock;		/* of an ipc endpoint, or -1 */
 	char lock_path[300];
@@ -96,37 +96,37 @@ struct place {
 
 struct net {
 	void *context;
-	struct ear listener, door;
-	struct ear listener_monitor;	/* guarded by lock_inbound, */
+	struct poll_socket listener, zap;
+	struct poll_socket listener_monitor;	/* guarded by lock_inbound, */
 	struct inbound *inbound;	/* as this is: two threads use both */
 	pthread_mutex_t lock_inbound;
 	pthread_t watch;
 	bool watched;		/* the thread runs */
 	int stop_watch;		/* an eventfd, which ends the thread */
-	struct ear departures;	/* an eventfd: a caller has gone */
+	struct poll_socket departures;	/* an eventfd: a caller has gone */
 	size_t descriptors;	/* that the process may have */
 	struct curve curve;
 	bool guarded;		/* by the curve's key */
-	struct place place[2];	/* where the net listens */
+	struct listen_address address[2];	/* where the net listens */
 	struct dialled *dial;
 	size_t dials, dial_room;
 	uint64_t lease_ms;
 	uint64_t await_ms;	/* net_await_name() */
 	int await_stop;
-	size_t turn;		/* the socket that net_next() reads first */
-	uint64_t settled_ms;	/* when memory was last given back */
+	size_t next_socket;	/* the socket that net_next() reads first */
+	uint64_t trimmed_ms;	/* when memory was last given back */
 	uint64_t since_us;	/* time of the first event, and */
-	size_t told;		/* number of events, since NET_NOTHING */
+	size_t events;		/* their number, since NET_NOTHING */
 	struct pack header;
 	zmq_msg_t id, head, frame[MESSAGE_FRAMES];
 	struct pollfd *polled;
-	struct ear **polled_ear;	/* of each; NULL: the caller's */
-	size_t polled_room, ear_room;
+	struct poll_socket **polled_socket;	/* of each; NULL: not ours */
+	size_t polled_room, socket_room;
 };
 
 static int
-trouble(struct fail *f, enum fail_kind kind, const char *what,
-	const char *endpoint)
+fail_zmq(struct fail *f, enum fail_kind kind, const char *what,
+	 const char *endpoint)
 {
 	return fail(f, kind, "cannot %s %s: %s", what, endpoint,
 		    zmq_strerror(errno));
@@ -157,7 +157,7 @@ prepare_process(void)
  * it, maybe while other threads here compute for long.
  */
 static void
-be_patient(void *context)
+set_batch_scheduling(void *context)
 {
 	const struct sched_param normal = { .sched_priority = 0 };
 
@@ -174,13 +174,13 @@ net_new(uint64_t lease_ms)
 
 	prepare_process();
 	net->descriptors = descriptors_raise();
-	net->place[0].lock = net->place[1].lock = -1;
+	net->address[0].lock = net->address[1].lock = -1;
 	net->stop_watch = net->departures.fd = -1;
 	net->await_stop = -1;
 	pthread_mutex_init(&net->lock_inbound, NULL);
 	net->lease_ms = lease_ms;
 	net->context = zmq_ctx_new();
-	be_patient(net->context);
+	set_batch_scheduling(net->context);
 	zmq_msg_init(&net->id);
 	zmq_msg_init(&net->head);
 	for (size_t i = 0; i < MESSAGE_FRAMES; i++)
@@ -203,32 +203,33 @@ net_guard(struct net *net, const char *key, struct fail *f)
  * clean_pipes() in session_base.cpp).
  */
 static void
-close_with(const struct ear *ear, const struct ear *monitor)
+close_sockets(const struct poll_socket *s, const struct poll_socket *monitor)
 {
-	if (!ear->socket)
+	if (!s->socket)
 		return;
-	zmq_socket_monitor(ear->socket, NULL, 0);
+	zmq_socket_monitor(s->socket, NULL, 0);
 	if (monitor->socket)
 		zmq_close(monitor->socket);
-	zmq_close(ear->socket);
+	zmq_close(s->socket);
 }
 
 static void
-set(void *socket, int option, int value)
+set_option(void *socket, int option, int value)
 {
 	zmq_setsockopt(socket, option, &value, sizeof(value));
 }
 
-/* Return the ear of a socket.  It is stirred: events may be there already. */
-static struct ear
-ear_of(void *socket)
+/* Return a socket to poll.  It may be ready: events may be there already. */
+static struct poll_socket
+poll_socket_of(void *socket)
 {
-	struct ear ear = { .socket = socket, .fd = -1, .stirred = true };
-	size_t size = sizeof(ear.fd);
+	struct poll_socket s = { .socket = socket, .fd = -1,
+				.maybe_ready = true };
+	size_t size = sizeof(s.fd);
 
 	if (socket)
-		zmq_getsockopt(socket, ZMQ_FD, &ear.fd, &size);
-	return ear;
+		zmq_getsockopt(socket, ZMQ_FD, &s.fd, &size);
+	return s;
 }
 
 /*
@@ -242,9 +243,9 @@ set_lease(void *socket, uint64_t lease_ms)
 {
 	const int lease = lease_ms < INT_MAX ? (int)lease_ms : INT_MAX;
 
-	set(socket, ZMQ_HEARTBEAT_IVL, lease / 4 > 0 ? lease / 4 : 1);
-	set(socket, ZMQ_HEARTBEAT_TIMEOUT, lease);
-	set(socket, ZMQ_HEARTBEAT_TTL, lease <= MAX_TTL ? lease : 0);
+	set_option(socket, ZMQ_HEARTBEAT_IVL, lease / 4 > 0 ? lease / 4 : 1);
+	set_option(socket, ZMQ_HEARTBEAT_TIMEOUT, lease);
+	set_option(socket, ZMQ_HEARTBEAT_TTL, lease <= MAX_TTL ? lease : 0);
 }
 
 /* With a key a handshake takes three round trips, so a long lease allows more
@@ -299,31 +300,31 @@ backlog(const struct net *net, const char *endpoint)
  * connection, and if that is then broken, version 4.3.4 fails an assertion at
  * the next heartbeat.
  */
-static struct ear
+static struct poll_socket
 open_socket(struct net *net, int type, const char *endpoint)
 {
 	void *socket = zmq_socket(net->context, type);
 	const int64_t max = WIRE_FRAME + SEAL;	/* larger: it is cut off */
 
 	if (!socket)
-		return ear_of(NULL);
+		return poll_socket_of(NULL);
 	zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max, sizeof(max));
-	set(socket, ZMQ_IPV6, is_ipv6(endpoint));
-	set(socket, ZMQ_LINGER, 0);
-	set(socket, ZMQ_SNDHWM, type == ZMQ_ROUTER ? UNREAD : 0);
-	set(socket, ZMQ_RCVHWM, 0);
-	set(socket, ZMQ_HANDSHAKE_IVL, handshake_ms(net));
+	set_option(socket, ZMQ_IPV6, is_ipv6(endpoint));
+	set_option(socket, ZMQ_LINGER, 0);
+	set_option(socket, ZMQ_SNDHWM, type == ZMQ_ROUTER ? UNREAD : 0);
+	set_option(socket, ZMQ_RCVHWM, 0);
+	set_option(socket, ZMQ_HANDSHAKE_IVL, handshake_ms(net));
 	set_lease(socket, net->lease_ms);
 	if (type == ZMQ_ROUTER) {
-		set(socket, ZMQ_BACKLOG, backlog(net, endpoint));
-		set(socket, ZMQ_ROUTER_MANDATORY, 1);
+		set_option(socket, ZMQ_BACKLOG, backlog(net, endpoint));
+		set_option(socket, ZMQ_ROUTER_MANDATORY, 1);
 		admit_own(socket);
 	} else {
-		set(socket, ZMQ_IMMEDIATE, 1);
-		set(socket, ZMQ_RECONNECT_IVL, RECONNECT_MS);
-		set(socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS);
+		set_option(socket, ZMQ_IMMEDIATE, 1);
+		set_option(socket, ZMQ_RECONNECT_IVL, RECONNECT_MS);
+		set_option(socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS);
 	}
-	return ear_of(socket);
+	return poll_socket_of(socket);
 }
 
 /* Receive a frame.  A signal must not interrupt between frames of a message. */
@@ -339,7 +340,7 @@ receive_frame(zmq_msg_t *frame, void *socket)
 }
 
 /* Open a socket on which another socket reports events of its connections. */
-static struct ear
+static struct poll_socket
 open_monitor(struct net *net, void *socket, int events)
 {
 	char address[64];
@@ -347,26 +348,26 @@ open_monitor(struct net *net, void *socket, int events)
 
 	snprintf(address, sizeof(address), "inproc://monitor-%p", socket);
 	if (zmq_socket_monitor(socket, address, events) < 0)
-		return ear_of(NULL);
+		return poll_socket_of(NULL);
 	monitor = zmq_socket(net->context, ZMQ_PAIR);
 	if (monitor) {
 		/* With a limit, a full monitor would stop all connections. */
-		set(monitor, ZMQ_RCVHWM, 0);
+		set_option(monitor, ZMQ_RCVHWM, 0);
 		zmq_connect(monitor, address);
 	}
-	return ear_of(monitor);
+	return poll_socket_of(monitor);
 }
 
 /* Return the next event of a monitor, or 0; set *fd to the value of the event,
    which is the descriptor of the connection for most events. */
 static uint16_t
-monitored(struct ear *monitor, int *fd)
+next_monitor_event(struct poll_socket *monitor, int *fd)
 {
 	uint16_t event = 0;
 	zmq_msg_t frame;
 	bool first = true;
 
-	if (!monitor->stirred || !monitor->socket)
+	if (!monitor->maybe_ready || !monitor->socket)
 		return 0;
 	zmq_msg_init(&frame);
 	while (receive_frame(&frame, monitor->socket) >= 0) {
@@ -381,7 +382,7 @@ monitored(struct ear *monitor, int *fd)
 			break;
 	}
 	zmq_msg_close(&frame);
-	monitor->stirred = event != 0;
+	monitor->maybe_ready = event != 0;
 	return event;
 }
 
@@ -391,7 +392,7 @@ monitored(struct ear *monitor, int *fd)
  * takes longer than the start of its successor.
  */
 static bool
-may_be_dying(uint64_t since_ms)
+wait_for_owner(uint64_t since_ms)
 {
 	const int why = errno;
 	const bool may = clock_ms() - since_ms < DYING_MS &&
@@ -402,7 +403,7 @@ may_be_dying(uint64_t since_ms)
 }
 
 static int
-taken(const char *path, struct fail *f)
+fail_taken(const char *path, struct fail *f)
 {
 	return fail(f, FAIL_PEER, "cannot listen on ipc://%s: "
 		    "another program does", path);
@@ -438,7 +439,7 @@ check_path(const char *path, struct fail *f)
 	if (!S_ISSOCK(st.st_mode))
 		return fail(f, FAIL_CREATE, "cannot listen on ipc://%s: it is "
 			    "not a socket", path);
-	return is_live(path) ? taken(path, f) : 0;
+	return is_live(path) ? fail_taken(path, f) : 0;
 }
 
 /*
@@ -460,7 +461,7 @@ open_lock(const char *path, bool *held)
 		*held = flock(lock, LOCK_EX | LOCK_NB) == 0 &&
 			fstat(lock, &ours) == 0 && stat(path, &there) == 0 &&
 			ours.st_ino == there.st_ino;
-		if (*held || !may_be_dying(since))
+		if (*held || !wait_for_owner(since))
 			return lock;
 		close(lock);
 	}
@@ -471,7 +472,7 @@ open_lock(const char *path, bool *held)
  * would silently take the endpoint from another program.
  */
 static int
-lock_path(struct place *p, const char *path, struct fail *f)
+lock_path(struct listen_address *p, const char *path, struct fail *f)
 {
 	struct stat st;
 	bool held;
@@ -486,7 +487,7 @@ lock_path(struct place *p, const char *path, struct fail *f)
 		fail(f, FAIL_CREATE, "cannot make %s: it is there, and no "
 		     "lock", p->lock_path);
 	else if (!held)
-		taken(path, f);
+		fail_taken(path, f);
 	else if (check_path(path, f) == 0) {
 		p->lock = lock;	/* unlinked by its owner alone */
 		return 0;
@@ -505,11 +506,11 @@ net_explain_failure(const struct net *net, const char *endpoint, struct fail *f)
 	if (f->kind != FAIL_PEER || !endpoint)
 		return false;
 	for (size_t i = 0; i < net->dials; i++)
-		if (net->dial[i].stranger &&
+		if (net->dial[i].refused &&
 		    strcmp(net->dial[i].endpoint, endpoint) == 0)
 			fail(&why, FAIL_DENIED, net->guarded ?
 			     "%s: who listens there does not have our --key" :
-			     net->dial[i].speaks ?
+			     net->dial[i].speaks_zmtp ?
 			     "%s: who listens there wants a --key" :
 			     "%s: who listens there is no program of pskit, "
 			     "or wants a --key", endpoint);
@@ -582,42 +583,43 @@ is_there(const char *name)
 static int
 try_stranger(struct net *net, struct fail *f)
 {
-	struct ear caller, monitor;
+	struct poll_socket caller, monitor;
 	struct curve key;
 	uint16_t event = 0;
 	int of;
 
 	if (curve_make(&key, f) < 0)
 		return -1;
-	caller = open_socket(net, ZMQ_DEALER, net->place[0].endpoint);
+	caller = open_socket(net, ZMQ_DEALER, net->address[0].endpoint);
 	if (!caller.socket)
-		return trouble(f, FAIL_INTERNAL, "try", net->place[0].endpoint);
-	curve_show(&key, net->curve.public, caller.socket);
+		return fail_zmq(f, FAIL_INTERNAL, "try",
+				net->address[0].endpoint);
+	curve_use(&key, net->curve.public, caller.socket);
 	monitor = open_monitor(net, caller.socket,
 			       ZMQ_EVENT_HANDSHAKE_SUCCEEDED | REFUSALS);
-	zmq_connect(caller.socket, net->place[0].endpoint);
+	zmq_connect(caller.socket, net->address[0].endpoint);
 	for (int ms = 0; event == 0 && ms < 2 * handshake_ms(net); ms++) {
 		struct pollfd fd[] = { { monitor.fd, POLLIN, 0 },
-				       { net->door.fd, POLLIN, 0 } };
+				       { net->zap.fd, POLLIN, 0 } };
 
 		poll(fd, 2, 1);
-		while (curve_answer(&net->curve, net->door.socket))
+		while (curve_answer_zap(&net->curve, net->zap.socket))
 			;
-		monitor.stirred = true;
-		event = monitored(&monitor, &of);
+		monitor.maybe_ready = true;
+		event = next_monitor_event(&monitor, &of);
 	}
-	close_with(&caller, &monitor);
+	close_sockets(&caller, &monitor);
 	return event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ? 0 :
 		fail(f, FAIL_INTERNAL, "%s: a stranger's key was not refused",
-		     net->place[0].endpoint);
+		     net->address[0].endpoint);
 }
 
 /* From now on the listener admits only callers with our key. */
 static int
-guard(struct net *net, struct fail *f)
+guard_listener(struct net *net, struct fail *f)
 {
-	net->door = ear_of(curve_door(net->context, f));
-	if (!net->door.socket)
+	net->zap = poll_socket_of(curve_open_zap(net->context, f));
+	if (!net->zap.socket)
 		return -1;
 	curve_guard(&net->curve, net->listener.socket);
 	return 0;
@@ -628,20 +630,20 @@ guard(struct net *net, struct fail *f)
 /* Process all connections and ends of connections of the listener.  The calling
    thread holds lock_inbound. */
 static void
-mind_door(struct net *net)
+process_listener_monitor(struct net *net)
 {
 	const uint64_t one = 1;
 	uint16_t event;
 	int fd = -1;
 
-	net->listener_monitor.stirred = true;
-	while ((event = monitored(&net->listener_monitor, &fd)) != 0)
+	net->listener_monitor.maybe_ready = true;
+	while ((event = next_monitor_event(&net->listener_monitor, &fd)) != 0)
 		if (event == ZMQ_EVENT_ACCEPTED)
-			inbound_came(net->inbound, fd, clock_ms());
+			inbound_accepted(net->inbound, fd, clock_ms());
 		else if (event == ZMQ_EVENT_DISCONNECTED)
-			inbound_went(net->inbound, fd);
+			inbound_closed(net->inbound, fd);
 	inbound_watch(net->inbound, clock_ms());
-	if (inbound_left(net->inbound) &&
+	if (inbound_has_left(net->inbound) &&
 	    write(net->departures.fd, &one, sizeof(one)) < 0)
 		return;		/* the eventfd is readable already */
 }
@@ -649,10 +651,10 @@ mind_door(struct net *net)
 /*
  * The thread that watches callers: the program may be busy for long, but libzmq
  * reads from strangers all the same.  It processes events before it waits, as
- * for an ear that is stirred, and at most once in WATCH_MS.
+ * for a socket that may be ready, and at most once in WATCH_MS.
  */
 static void *
-watch_door(void *data)
+watch_callers(void *data)
 {
 	struct net *net = data;
 	struct pollfd fds[] = {
@@ -663,7 +665,7 @@ watch_door(void *data)
 
 	while (!fds[0].revents) {
 		pthread_mutex_lock(&net->lock_inbound);
-		mind_door(net);
+		process_listener_monitor(net);
 		pthread_mutex_unlock(&net->lock_inbound);
 		poll(fds, 1, WATCH_MS);
 		if (!fds[0].revents)
@@ -691,7 +693,7 @@ begin_watch(struct net *net, struct fail *f)
 		return fail_sys(f, FAIL_AGAIN, "cannot watch who calls");
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	wrong = pthread_create(&net->watch, NULL, watch_door, net);
+	wrong = pthread_create(&net->watch, NULL, watch_callers, net);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (wrong)
 		return fail(f, FAIL_AGAIN, "cannot start a thread: %s",
@@ -719,7 +721,7 @@ end_watch(struct net *net)
 /* Bind the shortcut, too, unless descriptors are few: libzmq aborts the program
    if a caller by ipc finds no descriptor.  A failure does no harm. */
 static void
-bind_shortcut(struct net *net, const struct place *p)
+bind_shortcut(struct net *net, const struct listen_address *p)
 {
 	char shortcut[300];
 
@@ -739,8 +741,8 @@ net_await_name(struct net *net, uint64_t ms, int stop_fd)
 /* Check that we may listen at an endpoint, lock it or await its name, and write
    the form of it that libzmq binds to. */
 static int
-prepare_place(struct net *net, struct place *p, const char *endpoint,
-	      bool insecure, char *numeric, size_t size, struct fail *f)
+prepare_address(struct net *net, struct listen_address *p, const char *endpoint,
+		bool insecure, char *numeric, size_t size, struct fail *f)
 {
 	const bool ipc = strncmp(endpoint, "ipc://", 6) == 0;
 
@@ -759,8 +761,8 @@ prepare_place(struct net *net, struct place *p, const char *endpoint,
 }
 
 static int
-bind_place(struct net *net, struct place *p, const char *endpoint,
-	   const char *numeric, struct fail *f)
+bind_address(struct net *net, struct listen_address *p, const char *endpoint,
+	     const char *numeric, struct fail *f)
 {
 	const mode_t mask = umask(0077);	/* of the ipc socket's file */
 	const uint64_t since = clock_ms();
@@ -769,10 +771,10 @@ bind_place(struct net *net, struct place *p, const char *endpoint,
 
 	do
 		bound = zmq_bind(net->listener.socket, numeric);
-	while (bound < 0 && errno == EADDRINUSE && may_be_dying(since));
+	while (bound < 0 && errno == EADDRINUSE && wait_for_owner(since));
 	umask(mask);
 	if (bound < 0)
-		return trouble(f, FAIL_PEER, "listen on", endpoint);
+		return fail_zmq(f, FAIL_PEER, "listen on", endpoint);
 	zmq_getsockopt(net->listener.socket, ZMQ_LAST_ENDPOINT, p->endpoint,
 		       &size);
 	if (strncmp(endpoint, "ipc://", 6) != 0)
@@ -784,23 +786,23 @@ int
 net_listen(struct net *net, const char *endpoint, bool insecure,
 	   struct fail *f)
 {
-	struct place *p = &net->place[0];
+	struct listen_address *p = &net->address[0];
 	char numeric[300];
 
 	if (net->descriptors < LEAST)
 		return fail(f, FAIL_CONFIG, "%s: this process may have %zu "
 			    "files open at once, but listening takes %d "
 			    "(ulimit -n)", endpoint, net->descriptors, LEAST);
-	if (prepare_place(net, p, endpoint, insecure, numeric,
-			  sizeof(numeric), f) < 0)
+	if (prepare_address(net, p, endpoint, insecure, numeric,
+			    sizeof(numeric), f) < 0)
 		return -1;
 	net->listener = open_socket(net, ZMQ_ROUTER, endpoint);
 	if (!net->listener.socket)
-		return trouble(f, FAIL_INTERNAL, "open", endpoint);
-	if (net->guarded && guard(net, f) < 0)
+		return fail_zmq(f, FAIL_INTERNAL, "open", endpoint);
+	if (net->guarded && guard_listener(net, f) < 0)
 		return -1;
 	if (begin_watch(net, f) < 0 ||
-	    bind_place(net, p, endpoint, numeric, f) < 0)
+	    bind_address(net, p, endpoint, numeric, f) < 0)
 		return -1;
 	return net->guarded ? try_stranger(net, f) : 0;
 }
@@ -811,23 +813,23 @@ net_listen_also(struct net *net, const char *endpoint, bool insecure,
 {
 	char numeric[300];
 
-	if (prepare_place(net, &net->place[1], endpoint, insecure, numeric,
-			  sizeof(numeric), f) < 0)
+	if (prepare_address(net, &net->address[1], endpoint, insecure, numeric,
+			    sizeof(numeric), f) < 0)
 		return -1;
-	set(net->listener.socket, ZMQ_IPV6, is_ipv6(endpoint));
-	return bind_place(net, &net->place[1], endpoint, numeric, f);
+	set_option(net->listener.socket, ZMQ_IPV6, is_ipv6(endpoint));
+	return bind_address(net, &net->address[1], endpoint, numeric, f);
 }
 
 const char *
 net_endpoint(const struct net *net)
 {
-	return net->listener.socket ? net->place[0].endpoint : NULL;
+	return net->listener.socket ? net->address[0].endpoint : NULL;
 }
 
 const char *
 net_endpoint_also(const struct net *net)
 {
-	return *net->place[1].endpoint ? net->place[1].endpoint : NULL;
+	return *net->address[1].endpoint ? net->address[1].endpoint : NULL;
 }
 
 int
@@ -844,21 +846,21 @@ net_dial(struct net *net, const char *endpoint, uint64_t *peer,
 			     sizeof(*net->dial));
 	d = &net->dial[net->dials];
 	*d = (struct dialled){
-		.ear = open_socket(net, ZMQ_DEALER, endpoint), .fd = -1
+		.dealer = open_socket(net, ZMQ_DEALER, endpoint), .fd = -1
 	};
 	snprintf(d->endpoint, sizeof(d->endpoint), "%s", endpoint);
-	if (!d->ear.socket)
-		return trouble(f, FAIL_INTERNAL, "open", endpoint);
+	if (!d->dealer.socket)
+		return fail_zmq(f, FAIL_INTERNAL, "open", endpoint);
 	if (net->guarded)
-		curve_show(&net->curve, net->curve.public, d->ear.socket);
-	d->monitor = open_monitor(net, d->ear.socket, ZMQ_EVENT_CLOSED |
+		curve_use(&net->curve, net->curve.public, d->dealer.socket);
+	d->monitor = open_monitor(net, d->dealer.socket, ZMQ_EVENT_CLOSED |
 				  ZMQ_EVENT_CONNECTED | REFUSALS |
 				  ZMQ_EVENT_DISCONNECTED |
 				  ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
-	if (zmq_connect(d->ear.socket, is_there(shortcut) ? shortcut :
+	if (zmq_connect(d->dealer.socket, is_there(shortcut) ? shortcut :
 			endpoint) < 0) {
-		trouble(f, FAIL_PEER, "reach", endpoint);
-		close_with(&d->ear, &d->monitor);
+		fail_zmq(f, FAIL_PEER, "reach", endpoint);
+		close_sockets(&d->dealer, &d->monitor);
 		return -1;
 	}
 	*peer = DIALLED | net->dials++;
@@ -870,8 +872,8 @@ dialled(struct net *net, uint64_t peer)
 {
 	const uint64_t i = peer & ~DIALLED;
 
-	return peer & DIALLED && i < net->dials && net->dial[i].ear.socket &&
-		!net->dial[i].left_ms ? &net->dial[i] : NULL;
+	return peer & DIALLED && i < net->dials && net->dial[i].dealer.socket &&
+		!net->dial[i].hung_up_ms ? &net->dial[i] : NULL;
 }
 
 /*
@@ -880,23 +882,23 @@ dialled(struct net *net, uint64_t peer)
  * an endpoint at which nobody listens.
  */
 static void
-await_turn(struct net *net, uint64_t until)
+await_io_thread(struct net *net, uint64_t until)
 {
-	struct ear caller = open_socket(net, ZMQ_DEALER, "");
-	struct ear monitor;
+	struct poll_socket caller = open_socket(net, ZMQ_DEALER, "");
+	struct poll_socket monitor;
 	int of;
 
 	if (!caller.socket)
 		return;
 	monitor = open_monitor(net, caller.socket, ZMQ_EVENT_ALL);
 	zmq_connect(caller.socket, "ipc://@pskit-nobody");
-	while (!monitored(&monitor, &of) && clock_ms() < until) {
+	while (!next_monitor_event(&monitor, &of) && clock_ms() < until) {
 		struct pollfd fd = { monitor.fd, POLLIN, 0 };
 
 		poll(&fd, 1, 1);
-		monitor.stirred = true;
+		monitor.maybe_ready = true;
 	}
-	close_with(&caller, &monitor);
+	close_sockets(&caller, &monitor);
 }
 
 static bool
@@ -936,7 +938,7 @@ awaits_output(struct net *net, int fdinfo, const char *name)
  * /proc shows that.  If /proc cannot be read, there may be such bytes.
  */
 static bool
-unwritten(struct net *net)
+has_unwritten(struct net *net)
 {
 	DIR *dir = opendir("/proc/self/fdinfo");
 	const struct dirent *entry;
@@ -950,18 +952,18 @@ unwritten(struct net *net)
 }
 
 /*
- * Wait, at most HAND_OVER_MS, until all messages have left; sockets are closed
+ * Wait, at most FLUSH_MS, until all messages have left; sockets are closed
  * after that.  ZMQ_LINGER cannot be used: a lingering connection reads no
  * input, and if its peer then sends something and hangs up, libzmq 4.3.4 fails
  * an assertion at the next heartbeat, which ends the program.
  */
 static void
-hand_over(struct net *net)
+flush_messages(struct net *net)
 {
-	const uint64_t until = clock_ms() + HAND_OVER_MS;
+	const uint64_t until = clock_ms() + FLUSH_MS;
 
-	await_turn(net, until);
-	while (unwritten(net) && clock_ms() < until)
+	await_io_thread(net, until);
+	while (has_unwritten(net) && clock_ms() < until)
 		poll(NULL, 0, 1);
 }
 
@@ -978,36 +980,36 @@ writable(void *socket)
 /* Process the next event of a dialled peer's monitor.  Return NET_UP, NET_DOWN
    or NET_NOTHING. */
 static enum net_event_kind
-comings(struct dialled *d)
+process_monitor(struct dialled *d)
 {
 	int fd = -1;
-	const uint16_t event = monitored(&d->monitor, &fd);
+	const uint16_t event = next_monitor_event(&d->monitor, &fd);
 
 	if (event == ZMQ_EVENT_CONNECTED) {
 		d->fd = fd;
-		d->cut = false;
+		d->broken = false;
 	}
 	if (event == ZMQ_EVENT_DISCONNECTED) {
-		const bool was = d->told;
+		const bool was = d->reported;
 
 		d->fd = -1;
-		d->up = d->told = false;
+		d->up = d->reported = false;
 		return was ? NET_DOWN : NET_NOTHING;
 	}
 	if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
-		d->up = d->met = true;
+		d->up = d->known = true;
 	/* A peer with which a handshake has succeeded has our key: it refuses
 	   only since it is dying, or is stopped. */
 	if (event & REFUSALS)
-		d->stranger = !d->met;
+		d->refused = !d->known;
 	if (event & (ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
 		     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL))
-		d->speaks = true;	/* NO_DETAIL: it only hung up */
+		d->speaks_zmtp = true;	/* NO_DETAIL: it only hung up */
 	if (event & (ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_CLOSED))
-		d->stranger = false;	/* CLOSED: nobody is there at all */
-	if (!d->up || d->told || !writable(d->ear.socket))
+		d->refused = false;	/* CLOSED: nobody is there at all */
+	if (!d->up || d->reported || !writable(d->dealer.socket))
 		return NET_NOTHING;
-	d->told = true;
+	d->reported = true;
 	return NET_UP;
 }
 
@@ -1021,21 +1023,21 @@ comings(struct dialled *d)
 static bool
 close_dialled(struct dialled *d)
 {
-	d->monitor.stirred = true;
-	while (d->ear.socket && d->monitor.stirred)
-		comings(d);
-	if (d->ear.socket && d->fd >= 0) {
-		if (!d->cut)
+	d->monitor.maybe_ready = true;
+	while (d->dealer.socket && d->monitor.maybe_ready)
+		process_monitor(d);
+	if (d->dealer.socket && d->fd >= 0) {
+		if (!d->broken)
 			shutdown(d->fd, SHUT_RDWR);
-		d->cut = true;
+		d->broken = true;
 		return false;
 	}
-	close_with(&d->ear, &d->monitor);
-	d->ear.socket = d->monitor.socket = NULL;
+	close_sockets(&d->dealer, &d->monitor);
+	d->dealer.socket = d->monitor.socket = NULL;
 	return true;
 }
 
-/* If the peer is there the socket stays for HAND_OVER_MS, so that messages that
+/* If the peer is there the socket stays for FLUSH_MS, so that messages that
    were sent before can leave. */
 void
 net_hang_up(struct net *net, uint64_t peer)
@@ -1044,19 +1046,19 @@ net_hang_up(struct net *net, uint64_t peer)
 
 	if (!d)
 		return;
-	d->left_ms = clock_ms();
+	d->hung_up_ms = clock_ms();
 	if (!d->up)
-		d->left_ms -= HAND_OVER_MS;
+		d->hung_up_ms -= FLUSH_MS;
 }
 
 /* Close a peer that we hung up on, when its time is over.  Return the ms after
    which to call this again; INT64_MAX: it is closed. */
 static int64_t
-leave(struct dialled *d)
+end_hang_up(struct dialled *d)
 {
-	const uint64_t now = clock_ms(), end = d->left_ms + HAND_OVER_MS;
+	const uint64_t now = clock_ms(), end = d->hung_up_ms + FLUSH_MS;
 
-	if (!d->ear.socket)
+	if (!d->dealer.socket)
 		return INT64_MAX;
 	if (now < end)
 		return (int64_t)(end - now);
@@ -1066,7 +1068,7 @@ leave(struct dialled *d)
 /* ---- the end ---- */
 
 static void
-part_from(struct place *p)
+release_endpoint(struct listen_address *p)
 {
 	if (p->lock < 0)
 		return;
@@ -1080,10 +1082,10 @@ part_from(struct place *p)
 }
 
 static void
-part(struct net *net)
+release_endpoints(struct net *net)
 {
-	part_from(&net->place[0]);
-	part_from(&net->place[1]);
+	release_endpoint(&net->address[0]);
+	release_endpoint(&net->address[1]);
 }
 
 void
@@ -1094,8 +1096,8 @@ net_leave(struct net *net)
 	if (!net)
 		return;
 	left = net;
-	hand_over(left);
-	part(left);
+	flush_messages(left);
+	release_endpoints(left);
 }
 
 /*
@@ -1113,7 +1115,7 @@ break_all(struct net *net)
 			broken = false;
 	if (!net->inbound)
 		return broken;
-	mind_door(net);
+	process_listener_monitor(net);
 	return inbound_cut_all(net->inbound) == 0 && broken;
 }
 
@@ -1124,20 +1126,20 @@ net_free(struct net *net)
 
 	if (!net)
 		return;
-	hand_over(net);
+	flush_messages(net);
 	end_watch(net);
 	until = clock_ms() + CLOSE_MS;
 	while (!break_all(net) && clock_ms() < until)
 		poll(NULL, 0, 1);
-	close_with(&net->listener, &net->listener_monitor);
-	if (net->door.socket)
-		zmq_close(net->door.socket);
+	close_sockets(&net->listener, &net->listener_monitor);
+	if (net->zap.socket)
+		zmq_close(net->zap.socket);
 	for (size_t i = 0; i < MESSAGE_FRAMES; i++)
 		zmq_msg_close(&net->frame[i]);
 	zmq_msg_close(&net->head);
 	zmq_msg_close(&net->id);
 	zmq_ctx_term(net->context);
-	part(net);
+	release_endpoints(net);
 	inbound_free(net->inbound);
 	if (net->stop_watch >= 0)
 		close(net->stop_watch);
@@ -1146,7 +1148,7 @@ net_free(struct net *net)
 	pthread_mutex_destroy(&net->lock_inbound);
 	pack_release(&net->header);
 	free(net->polled);
-	free(net->polled_ear);
+	free(net->polled_socket);
 	free(net->dial);
 	free(net);
 }
@@ -1167,7 +1169,7 @@ peer_of(zmq_msg_t *id)
 /* Return the bytes of a frame in ZMTP: flags, a size of one byte or eight, and
    what encryption adds. */
 static size_t
-on_the_wire(const struct net *net, zmq_msg_t *frame)
+wire_bytes(const struct net *net, zmq_msg_t *frame)
 {
 	const size_t size = zmq_msg_size(frame) + (net->guarded ? SEALED : 0);
 
@@ -1177,7 +1179,7 @@ on_the_wire(const struct net *net, zmq_msg_t *frame)
 /* Receive all frames of one message.  *frames is their number, without the
    header; those after MESSAGE_FRAMES are dropped. */
 static bool
-take(struct net *net, void *socket, size_t *frames, size_t *bytes)
+receive_frames(struct net *net, void *socket, size_t *frames, size_t *bytes)
 {
 	*frames = 0;
 	if (socket == net->listener.socket &&
@@ -1185,7 +1187,7 @@ take(struct net *net, void *socket, size_t *frames, size_t *bytes)
 		return false;
 	if (receive_frame(&net->head, socket) < 0)
 		return false;
-	*bytes = on_the_wire(net, &net->head);
+	*bytes = wire_bytes(net, &net->head);
 
 	bool more = zmq_msg_more(&net->head);
 
@@ -1195,7 +1197,7 @@ take(struct net *net, void *socket, size_t *frames, size_t *bytes)
 
 		if (receive_frame(to, socket) < 0)
 			break;
-		*bytes += on_the_wire(net, to);
+		*bytes += wire_bytes(net, to);
 		more = zmq_msg_more(to);
 		++*frames;
 	}
@@ -1208,13 +1210,13 @@ take(struct net *net, void *socket, size_t *frames, size_t *bytes)
  * connections with its descriptor, are there already.
  */
 static void
-know_caller(struct net *net, uint64_t peer, size_t bytes)
+identify_caller(struct net *net, uint64_t peer, size_t bytes)
 {
 	pthread_mutex_lock(&net->lock_inbound);
-	if (peer && !inbound_here(net->inbound, peer)) {
-		mind_door(net);
-		inbound_meet(net->inbound, peer,
-			     zmq_msg_get(&net->head, ZMQ_SRCFD));
+	if (peer && !inbound_is_connected(net->inbound, peer)) {
+		process_listener_monitor(net);
+		inbound_identify(net->inbound, peer,
+				 zmq_msg_get(&net->head, ZMQ_SRCFD));
 	}
 	inbound_received(net->inbound, peer, bytes);
 	pthread_mutex_unlock(&net->lock_inbound);
@@ -1250,21 +1252,22 @@ read_message(struct net *net, struct message *m, size_t frames,
 }
 
 static bool
-receive(struct net *net, struct ear *ear, uint64_t peer, struct net_event *e)
+receive(struct net *net, struct poll_socket *s, uint64_t peer,
+	struct net_event *e)
 {
-	const bool called = ear == &net->listener;
+	const bool called = s == &net->listener;
 	struct message *m = &e->message;
 	size_t frames, bytes;
 
-	if (!ear->stirred)
+	if (!s->maybe_ready)
 		return false;
-	ear->stirred = take(net, ear->socket, &frames, &bytes);
-	if (!ear->stirred)
+	s->maybe_ready = receive_frames(net, s->socket, &frames, &bytes);
+	if (!s->maybe_ready)
 		return false;
 	e->peer = called ? peer_of(&net->id) : peer;
 	e->kind = NET_GARBAGE;
 	if (called)
-		know_caller(net, e->peer, bytes);
+		identify_caller(net, e->peer, bytes);
 	if (called && !e->peer)
 		fail(&e->why, FAIL_PROTOCOL, "a name of its own making");
 	else if (read_message(net, m, frames, &e->why) == 0)
@@ -1291,7 +1294,7 @@ has_departed(struct net *net)
 {
 	uint64_t count;
 
-	net->departures.stirred = false;
+	net->departures.maybe_ready = false;
 	return read(net->departures.fd, &count, sizeof(count)) > 0;
 }
 
@@ -1302,10 +1305,10 @@ receive_at(struct net *net, size_t i, struct net_event *e)
 	if (i == 0) {
 		if (!net->listener.socket)
 			return false;
-		if (net->door.socket && net->door.stirred)
-			net->door.stirred = curve_answer(&net->curve,
-							 net->door.socket);
-		if (net->departures.stirred && has_departed(net)) {
+		if (net->zap.socket && net->zap.maybe_ready)
+			net->zap.maybe_ready =
+				curve_answer_zap(&net->curve, net->zap.socket);
+		if (net->departures.maybe_ready && has_departed(net)) {
 			e->kind = NET_SOMEBODY_LEFT;
 			return true;
 		}
@@ -1313,74 +1316,77 @@ receive_at(struct net *net, size_t i, struct net_event *e)
 	}
 	struct dialled *d = &net->dial[i - 1];
 
-	if (!d->ear.socket || d->left_ms)
+	if (!d->dealer.socket || d->hung_up_ms)
 		return false;
 	e->peer = DIALLED | (i - 1);
-	e->kind = comings(d);
+	e->kind = process_monitor(d);
 	return e->kind != NET_NOTHING ||
-		receive(net, &d->ear, e->peer, e);
+		receive(net, &d->dealer, e->peer, e);
 }
 
 /* Have events come for RECEIVE_US?  Reading the clock can take longer than a
    message, so only each 32nd event does. */
 static bool
-heard_enough(struct net *net)
+has_received_enough(struct net *net)
 {
-	if (net->told == 0)
+	if (net->events == 0)
 		net->since_us = clock_us();
-	return net->told % 32 == 31 && clock_us() - net->since_us >= RECEIVE_US;
+	return net->events % 32 == 31 &&
+		clock_us() - net->since_us >= RECEIVE_US;
 }
 
 void
 net_next(struct net *net, struct net_event *e)
 {
-	const size_t sockets = heard_enough(net) ? 0 : 1 + net->dials;
+	const size_t sockets = has_received_enough(net) ? 0 : 1 + net->dials;
 
 	for (size_t i = 0; i < sockets; i++) {
-		const size_t at = (net->turn + i) % sockets;
+		const size_t at = (net->next_socket + i) % sockets;
 
 		e->kind = NET_NOTHING;
 		if (receive_at(net, at, e)) {
-			net->turn = at + 1;
-			net->told++;
+			net->next_socket = at + 1;
+			net->events++;
 			return;
 		}
 	}
 	e->kind = NET_NOTHING;
-	net->told = 0;
+	net->events = 0;
 }
 
 static void
-add_polled(struct net *net, size_t *count, struct pollfd fd, struct ear *ear)
+add_polled(struct net *net, size_t *count, struct pollfd fd,
+	   struct poll_socket *s)
 {
 	net->polled = mem_grow(net->polled, *count, &net->polled_room,
 			       sizeof(*net->polled));
-	net->polled_ear = mem_grow(net->polled_ear, *count, &net->ear_room,
-				   sizeof(*net->polled_ear));
+	net->polled_socket = mem_grow(net->polled_socket, *count,
+				      &net->socket_room,
+				      sizeof(*net->polled_socket));
 	net->polled[*count] = fd;
-	net->polled_ear[(*count)++] = ear;
+	net->polled_socket[(*count)++] = s;
 }
 
 static void
-add_ear(struct net *net, size_t *count, struct ear *ear)
+add_socket(struct net *net, size_t *count, struct poll_socket *s)
 {
-	if (ear->socket)
-		add_polled(net, count, (struct pollfd){ .fd = ear->fd,
+	if (s->socket)
+		add_polled(net, count, (struct pollfd){ .fd = s->fd,
 							.events = POLLIN },
-			   ear);
+			   s);
 }
 
 /* Give memory back now and then: prepare_process() has told malloc() not to
    return it when it is freed. */
 static void
-settle(struct net *net)
+trim_memory(struct net *net)
 {
 	const uint64_t now = clock_ms();
 
-	if (now - net->settled_ms < SETTLE_MS)
+	if (now - net->trimmed_ms < TRIM_MS)
 		return;
-	net->settled_ms = now;
-	memory_give_back();
+	net->trimmed_ms = now;
+	memory_trim();
 }
 
 int
@@ -1389,11 +1395,11 @@ net_wait(struct net *net, struct pollfd *fds, size_t count, int64_t ms,
 {
 	size_t n = 0;
 
-	settle(net);
+	trim_memory(net);
 	for (size_t i = 0; i < count; i++)
 		add_polled(net, &n, fds[i], NULL);
-	add_ear(net, &n, &net->listener);
-	add_ear(net, &n, &net->door);
+	add_socket(net, &n, &net->listener);
+	add_socket(net, &n, &net->zap);
 	if (net->inbound)
 		add_polled(net, &n, (struct pollfd){ net->departures.fd,
 						     POLLIN, 0 },
@@ -1401,21 +1407,21 @@ net_wait(struct net *net, struct pollfd *fds, size_t count, int64_t ms,
 	for (size_t i = 0; i < net->dials; i++) {
 		struct dialled *d = &net->dial[i];
 
-		if (d->left_ms) {
-			const int64_t again = leave(d);
+		if (d->hung_up_ms) {
+			const int64_t again = end_hang_up(d);
 
 			if (again < INT64_MAX && (ms < 0 || ms > again))
 				ms = again;
 			continue;
 		}
-		add_ear(net, &n, &d->ear);
-		add_ear(net, &n, &d->monitor);
+		add_socket(net, &n, &d->dealer);
+		add_socket(net, &n, &d->monitor);
 		/* No descriptor is ready when a socket gets writable. */
-		if (d->ear.socket && d->up && !d->told)
+		if (d->dealer.socket && d->up && !d->reported)
 			ms = 1;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (net->polled_ear[i] && net->polled_ear[i]->stirred)
+		if (net->polled_socket[i] && net->polled_socket[i]->maybe_ready)
 			ms = 0;
 	if (poll(net->polled, n, (int)ms) < 0) {
 		if (errno != EINTR)
@@ -1424,15 +1430,15 @@ net_wait(struct net *net, struct pollfd *fds, size_t count, int64_t ms,
 			net->polled[i].revents = 0;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (net->polled_ear[i] && net->polled[i].revents)
-			net->polled_ear[i]->stirred = true;
+		if (net->polled_socket[i] && net->polled[i].revents)
+			net->polled_socket[i]->maybe_ready = true;
 	for (size_t i = 0; i < count; i++)
 		fds[i].revents = net->polled[i].revents;
 	return 0;
 }
 
 static void
-release(void *data, void *hint)
+release_frame(void *data, void *hint)
 {
 	(void)data;
 	refcount_drop(hint);
@@ -1448,7 +1454,7 @@ struct counted {
 };
 
 static void
-uncount(void *data, void *hint)
+uncount_frame(void *data, void *hint)
 {
 	struct counted *c = hint;
 
@@ -1478,7 +1484,7 @@ count_frame(zmq_msg_t *out, const struct frame *frame, struct unread *unread)
 	/* The cast is safe: libzmq only reads the data. */
 	zmq_msg_init_data(out, copied ? c->bytes :
 			  (void *)(uintptr_t)frame->data, frame->size,
-			  uncount, c);
+			  uncount_frame, c);
 }
 
 /* Send one frame.  unread is NULL if the frame must not be counted. */
@@ -1500,7 +1506,7 @@ send_frame(void *socket, const struct frame *frame, int flags,
 	} else {
 		refcount_take(frame->hold);
 		zmq_msg_init_data(&out, (void *)(uintptr_t)frame->data,
-				  frame->size, release, frame->hold);
+				  frame->size, release_frame, frame->hold);
 	}
 	do
 		sent = zmq_msg_send(&out, socket, flags);
@@ -1542,7 +1548,7 @@ net_unread(struct net *net, uint64_t peer)
 	if (!net->inbound)
 		return 0;
 	pthread_mutex_lock(&net->lock_inbound);
-	if (inbound_here(net->inbound, peer) &&
+	if (inbound_is_connected(net->inbound, peer) &&
 	    (unread = inbound_unread(net->inbound, peer)))
 		bytes = atomic_load(&unread->bytes);
 	pthread_mutex_unlock(&net->lock_inbound);
@@ -1583,7 +1589,7 @@ send_to_caller(struct net *net, uint64_t peer, const struct message *m)
 	void *socket = net->listener.socket;
 	int sent;
 
-	net->listener.stirred = true;
+	net->listener.maybe_ready = true;
 	if (!unread)
 		return -1;
 	sent = send_frame(socket, &to, ZMQ_DONTWAIT | ZMQ_SNDMORE, NULL) < 0 ?
@@ -1599,8 +1605,9 @@ net_send(struct net *net, uint64_t peer, const struct message *m)
 
 	if (!d)
 		return send_to_caller(net, peer, m);
-	d->ear.stirred = true;
-	return d->ear.socket ? send_message(net, d->ear.socket, m, NULL) : -1;
+	d->dealer.maybe_ready = true;
+	return d->dealer.socket ? send_message(net, d->dealer.socket, m, NULL) :
+		-1;
 }
 
 static int

@@ -27,20 +27,21 @@ main(void)
 	int pair[2];
 
 	equals(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-	inbound_came(c, pair[0], 0);
-	inbound_meet(c, caller(0xffffffff), pair[0]);
-	ok(inbound_here(c, caller(0xffffffff)));
-	inbound_went(c, pair[0]);
-	ok(!inbound_here(c, caller(0xffffffff)));
+	inbound_accepted(c, pair[0], 0);
+	inbound_identify(c, caller(0xffffffff), pair[0]);
+	ok(inbound_is_connected(c, caller(0xffffffff)));
+	inbound_closed(c, pair[0]);
+	ok(!inbound_is_connected(c, caller(0xffffffff)));
 
-	inbound_came(c, pair[0], 0);
-	inbound_meet(c, caller(1), pair[0]);
-	inbound_meet(c, caller(0xffffffff), pair[0]);
-	named(inbound_here(c, caller(1)) &&
-	      !inbound_here(c, caller(0xffffffff)),
+	inbound_accepted(c, pair[0], 0);
+	inbound_identify(c, caller(1), pair[0]);
+	inbound_identify(c, caller(0xffffffff), pair[0]);
+	named(inbound_is_connected(c, caller(1)) &&
+	      !inbound_is_connected(c, caller(0xffffffff)),
 	      "what one said before it went takes no place of a newer one");
-	inbound_meet(c, caller(2), pair[0]);
-	named(inbound_here(c, caller(2)) && !inbound_here(c, caller(1)),
+	inbound_identify(c, caller(2), pair[0]);
+	named(inbound_is_connected(c, caller(2)) &&
+	      !inbound_is_connected(c, caller(1)),
 	      "a newer one has the place of one that has gone");
 	inbound_free(c);
 	close(pair[0]);

@@ -45,14 +45,14 @@ main(void)
 	}
 	most = resident();
 	ok(most - before >= CHUNKS * CHUNK);
-	memory_give_back();
+	memory_trim();
 	ok(resident() >= most);		/* all of it is in use */
 
 	/* The last one stays: what is below it is not the heap's end. */
 	for (size_t i = 0; i + 1 < CHUNKS; i++)
 		free(chunk[i]);
 	ok(resident() >= most);
-	memory_give_back();
+	memory_trim();
 	named(resident() < before + CHUNKS * CHUNK / 4,
 	      "a burst is given back");
 	free(chunk[CHUNKS - 1]);
