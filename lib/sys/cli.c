@@ -105,7 +105,7 @@ hold_standard_files(void)
 
 /* SIGHUP stays ignored if nohup(1) has ignored it. */
 static void
-heed_stops(void)
+catch_stop_signals(void)
 {
 	const struct sigaction stop = { .sa_handler = on_stop };
 	struct sigaction hangup;
@@ -135,7 +135,7 @@ cli_begin(const struct cli_program *p)
 	}
 	cli_stop_fd = ends[0];
 	stop_pipe = ends[1];
-	heed_stops();
+	catch_stop_signals();
 	sigaction(SIGPIPE, &broken, NULL);
 	/* A file at its limit (ulimit -f) makes write() fail, and kills no
 	   program. */

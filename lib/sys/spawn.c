@@ -19,15 +19,15 @@ static const int standard[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
 /* Reset the signals that we ignore, or that a shell made us ignore because we
    run in its background. */
 static void
-heed_signals(void)
+reset_signals(void)
 {
-	static const int heeded[] = { SIGINT, SIGQUIT, SIGTERM, SIGPIPE,
-				      SIGXFSZ };
+	static const int reset[] = { SIGINT, SIGQUIT, SIGTERM, SIGPIPE,
+				     SIGXFSZ };
 	struct sigaction hangup;
 	sigset_t none;
 
-	for (size_t i = 0; i < sizeof(heeded) / sizeof(*heeded); i++)
-		signal(heeded[i], SIG_DFL);
+	for (size_t i = 0; i < sizeof(reset) / sizeof(*reset); i++)
+		signal(reset[i], SIG_DFL);
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 &&
 	    hangup.sa_handler != SIG_IGN)
 		signal(SIGHUP, SIG_DFL);
@@ -36,7 +36,7 @@ heed_signals(void)
 }
 
 static int
-take_files(const struct spawn *l)
+redirect_files(const struct spawn *l)
 {
 	for (size_t i = 0; i < 3; i++) {
 		const int file = l->file[i] >= 0 ? l->file[i] :
@@ -51,9 +51,10 @@ take_files(const struct spawn *l)
 	return l->shared > 0 && dup2(l->shared, SPAWN_SHARED) < 0 ? -1 : 0;
 }
 
-/* In the child: become the program; or write the reason to said, and die. */
+/* In the child: become the program; or write the reason to error_pipe, and
+   die. */
 static _Noreturn void
-become(const struct spawn *l, pid_t parent, int said)
+exec_program(const struct spawn *l, pid_t parent, int error_pipe)
 {
 	cpu_set_t one;
 	struct fail f;
@@ -65,26 +66,27 @@ become(const struct spawn *l, pid_t parent, int said)
 		CPU_SET(l->cpu, &one);
 		sched_setaffinity(0, sizeof(one), &one);
 	}
-	/* take_files() will put the shared file at this descriptor. */
-	if (said == SPAWN_SHARED && l->shared > 0)
-		said = fcntl(said, F_DUPFD_CLOEXEC, SPAWN_SHARED + 1);
+	/* redirect_files() will put the shared file at this descriptor. */
+	if (error_pipe == SPAWN_SHARED && l->shared > 0)
+		error_pipe = fcntl(error_pipe, F_DUPFD_CLOEXEC,
+				   SPAWN_SHARED + 1);
 	if (failpoint("launch", &f) == 0 && getppid() == parent &&
-	    take_files(l) == 0) {
-		heed_signals();
+	    redirect_files(l) == 0) {
+		reset_signals();
 		execvp(l->word[0], l->word);
 	}
 
 	const int why = errno ? errno : EAGAIN;
-	const ssize_t told = write(said, &why, sizeof(why));
+	const ssize_t written = write(error_pipe, &why, sizeof(why));
 
-	(void)told;
+	(void)written;
 	for (;;)
 		raise(SIGKILL);
 }
 
 /* Is it a lack of something that may be there again later? */
 static bool
-is_lack(int why)
+is_transient(int why)
 {
 	return why == EAGAIN || why == ENOMEM || why == EMFILE ||
 		why == ENFILE || why == ETXTBSY;
@@ -104,7 +106,7 @@ spawn(const struct spawn *l, struct fail *f)
 	sigprocmask(SIG_BLOCK, &all, &before);
 	pid = fork();
 	if (pid == 0)
-		become(l, parent, ends[1]);
+		exec_program(l, parent, ends[1]);
 	why = errno;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	spawn_close(&ends[1]);
@@ -119,7 +121,7 @@ spawn(const struct spawn *l, struct fail *f)
 	if (why == 0)
 		return pid;
 	errno = why;
-	return fail_sys(f, is_lack(why) ? FAIL_AGAIN : FAIL_NOINPUT,
+	return fail_sys(f, is_transient(why) ? FAIL_AGAIN : FAIL_NOINPUT,
 			"cannot run %s", l->word[0]);
 }
 
