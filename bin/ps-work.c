@@ -58,7 +58,7 @@ work(struct net *net, struct worker *w, struct feed *feed,
 			     worker_can_compute(w) ? 0 : TICK_MS, f) < 0)
 			return -1;
 		/* A program that waits for its next step is served first. */
-		external_processes_go_on(&o->programs);
+		external_processes_advance(&o->programs);
 		if (receive(net, w, feed, f) < 0)
 			return -1;
 		feed_steps(feed);

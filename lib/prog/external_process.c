@@ -47,8 +47,8 @@ struct request {
 	uint64_t until;		/* deadline for its answer */
 	size_t piece, bytes;	/* piece being sent: 0 is the head, then the
 				   arrays; and bytes of it that are sent */
-	bool deaf;		/* the program reads no more */
-	bool said;		/* the answer's line has come */
+	bool input_closed;	/* the program reads no more */
+	bool has_line;		/* the answer's line has come */
 	enum answer answer;	/* what the line is, and what follows it */
 	size_t array, got;	/* array being received, and bytes of it */
 	bool ended;
@@ -71,12 +71,12 @@ struct child {
 	uint64_t restarts;	/* times it was started since it answered twice
 				   in a row */
 	struct shared_arrays *memory;	/* NULL: none */
-	bool shares;		/* it has answered that it uses the memory */
-	bool full;		/* the memory has no room for more arrays */
+	bool uses_memory;	/* it has answered that it uses the memory */
+	bool memory_full;	/* the memory has no room for more arrays */
 	struct text line;	/* of an answer; the memory is reused */
 	struct request request[EXTERNAL_ASKED];
 	size_t first, count;	/* requests not taken yet, as a ring */
-	size_t turn;		/* how many of them have ended */
+	size_t done;		/* how many of them have ended */
 };
 
 /* ---- the command of each layer ---- */
@@ -189,7 +189,7 @@ start(struct child *p, struct fail *f)
  * it has ended.
  */
 static bool
-ends(const struct child *p)
+wait_for_end(const struct child *p)
 {
 	const uint64_t until = clock_ms() + END_MS;
 	struct pollfd fd = { .fd = p->gone, .events = POLLIN };
@@ -224,7 +224,7 @@ drop_memory(struct child *p)
 {
 	shared_arrays_free(p->memory);
 	p->memory = NULL;
-	p->shares = p->full = false;
+	p->uses_memory = p->memory_full = false;
 	for (size_t i = 0; i < EXTERNAL_ASKED; i++)
 		p->request[i].written = false;
 }
@@ -237,7 +237,7 @@ request_at(struct child *p, size_t i)
 
 /* Copy the answered arrays from shared memory, if they are there; once. */
 static void
-take_from_memory(struct child *p, struct request *r)
+copy_from_memory(struct child *p, struct request *r)
 {
 	if (r->wanted && !r->why.kind && r->answer != ANSWER_ENDED)
 		shared_arrays_receive(p->memory, r->call, r->wanted);
@@ -248,8 +248,8 @@ take_from_memory(struct child *p, struct request *r)
 static void
 kill_child(struct child *p)
 {
-	for (size_t i = 0; i < p->turn; i++)
-		take_from_memory(p, request_at(p, i));
+	for (size_t i = 0; i < p->done; i++)
+		copy_from_memory(p, request_at(p, i));
 	if (p->group > 0)
 		reap(p);
 	spawn_close(&p->to);
@@ -258,14 +258,14 @@ kill_child(struct child *p)
 }
 
 static void
-end(struct child *p)
+end_child(struct child *p)
 {
 	spawn_close(&p->to);
-	if (p->group > 0 && !ends(p)) {
+	if (p->group > 0 && !wait_for_end(p)) {
 		kill(-p->group, SIGTERM);
-		ends(p);
+		wait_for_end(p);
 	}
-	p->turn = 0;	/* no answer is taken any more */
+	p->done = 0;	/* no answer is taken any more */
 	kill_child(p);
 	for (size_t i = 0; i < EXTERNAL_ASKED; i++)
 		text_release(&p->request[i].head);
@@ -283,7 +283,7 @@ external_processes_end(struct external_processes *p)
 	for (size_t i = 0; i < p->count; i++)
 		spawn_close(&p->child[i].to);
 	for (size_t i = 0; i < p->count; i++)
-		end(&p->child[i]);
+		end_child(&p->child[i]);
 	free(p->child);
 	free(p->command);
 	*p = (struct external_processes){ 0 };
@@ -291,7 +291,7 @@ external_processes_end(struct external_processes *p)
 
 /* Return the program of a layer, or for NULL that of the steps. */
 static struct child *
-find(const struct external_processes *p, const char *layer)
+find_child(const struct external_processes *p, const char *layer)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		const char *of = p->child[i].layer;
@@ -324,7 +324,7 @@ begin_layers(struct external_processes *p, const struct model *m,
 	for (size_t i = 0; (layer = model_external(m, i, &where)); i++) {
 		const char *command = find_command(p, layer);
 
-		if (find(p, layer))
+		if (find_child(p, layer))
 			continue;
 		if (!command)
 			return fail(f, FAIL_CONFIG, "%s: a program computes "
@@ -344,7 +344,7 @@ begin_steps(struct external_processes *p, const struct model *m, struct fail *f)
 	if (!name && p->step)
 		return fail(f, FAIL_CONFIG, "--step='%s': the model has no "
 			    "step line", p->step);
-	if (!name || find(p, NULL))
+	if (!name || find_child(p, NULL))
 		return 0;
 	if (!p->step)
 		return fail(f, FAIL_CONFIG, "%s: a program computes %s: say "
@@ -427,7 +427,7 @@ write_head(const struct child *to, struct request *r)
 		text_add(t, ",\"args\":");
 		text_add_bytes(t, c->args, strlen(c->args));
 	}
-	if (step && to->memory && !to->full)
+	if (step && to->memory && !to->memory_full)
 		text_add(t, ",\"shm\":{\"fd\":%d,\"size\":%zu}",
 			 SPAWN_SHARED, shared_arrays_size(to->memory));
 	add_arrays(t, "sent", c->sent, c->sents, r->sent);
@@ -445,13 +445,13 @@ place_arrays(struct child *to, struct request *r)
 	struct fail why;
 
 	r->sent = r->wanted = NULL;
-	if (!to->shares || to->full ||
+	if (!to->uses_memory || to->memory_full ||
 	    shared_arrays_send(to->memory, (size_t)(r - to->request), r->call,
 			       &r->sent, &r->wanted, &why) == 0)
 		return;
 	log_warn("%s: %s; its arrays go through pipes", r->call->name,
 		 why.text);
-	to->full = true;
+	to->memory_full = true;
 }
 
 static void
@@ -485,15 +485,15 @@ last_piece(const struct request *r)
 static bool
 is_sent(const struct request *r)
 {
-	return r->deaf || r->piece > last_piece(r);
+	return r->input_closed || r->piece > last_piece(r);
 }
 
 static bool
 is_answered(const struct request *r)
 {
-	return r->said && (r->answer == ANSWER_REFUSED ||
-			   r->answer == ANSWER_ENDED || r->wanted ||
-			   r->array == r->call->wanteds);
+	return r->has_line && (r->answer == ANSWER_REFUSED ||
+			       r->answer == ANSWER_ENDED || r->wanted ||
+			       r->array == r->call->wanteds);
 }
 
 /*
@@ -522,7 +522,7 @@ write_some(int fd, const struct iovec *v, int count)
 
 /* Send as much as the program takes now. */
 static void
-send_on(const struct child *to, struct request *r)
+send_more(const struct child *to, struct request *r)
 {
 	while (!is_sent(r)) {
 		struct iovec v[AT_ONCE];
@@ -536,7 +536,7 @@ send_on(const struct child *to, struct request *r)
 		v[0].iov_len -= r->bytes;
 		n = write_some(to->to, v, count);
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			r->deaf = true;	/* its answer may say why */
+			r->input_closed = true;	/* its answer may say why */
 		if (n <= 0)
 			return;
 		for (r->bytes += (size_t)n; !is_sent(r) &&
@@ -548,7 +548,7 @@ send_on(const struct child *to, struct request *r)
 /* ---- answers ---- */
 
 static int
-misspoke(const struct child *from, const struct request *r, struct fail *f)
+fail_line(const struct child *from, const struct request *r, struct fail *f)
 {
 	const struct text *line = &from->line;
 	char shown[33];
@@ -570,11 +570,11 @@ take_line(const struct child *from, struct request *r, struct fail *f)
 {
 	const struct text *line = &from->line;
 
-	r->said = true;
+	r->has_line = true;
 	r->answer = answer_read(line->data ? line->data : "", line->size,
 				r->call->answer, &r->why);
 	if (r->answer == ANSWER_NONE)
-		return misspoke(from, r, f);
+		return fail_line(from, r, f);
 	if (r->answer != ANSWER_GOOD || r->call->answer ||
 	    answer_check_shapes(line->data, line->size, r->call->wanted,
 				r->call->wanteds, &r->why) == 0)
@@ -585,7 +585,7 @@ take_line(const struct child *from, struct request *r, struct fail *f)
 }
 
 static int
-said_more(const struct child *p, struct fail *f)
+fail_extra(const struct child *p, struct fail *f)
 {
 	return fail(f, FAIL_PROTOCOL, "'%s' has answered more than was wanted",
 		    p->command);
@@ -593,13 +593,14 @@ said_more(const struct child *p, struct fail *f)
 
 /* Fail because of bytes behind the arrays. */
 static int
-said_too_much(const struct child *to, const struct request *r, struct fail *f)
+fail_extra_bytes(const struct child *to, const struct request *r,
+		 struct fail *f)
 {
 	const size_t wanteds = r->call->wanteds;
 	size_t bytes = 0;
 
 	if (r->array < wanteds || wanteds == 0)
-		return said_more(to, f);
+		return fail_extra(to, f);
 	for (size_t i = 0; i < wanteds; i++)
 		bytes += external_bytes(&r->call->wanted[i]);
 	return fail(f, FAIL_PROTOCOL, "'%s' has answered more than was wanted: "
@@ -614,15 +615,15 @@ fail_short(const struct request *r, struct fail *f)
 	const struct fail why = *f;
 	const struct external_array *a = &r->call->wanted[r->array];
 
-	if (r->said && !is_answered(r))
+	if (r->has_line && !is_answered(r))
 		fail(f, why.kind, "%s: of %s only %zu of %zu bytes have come",
 		     why.text, a->name, r->got, external_bytes(a));
 }
 
 /* Take the bytes behind the line, with which the arrays begin. */
 static int
-take_rest(const struct child *to, struct request *r, const char *from,
-	  size_t n, struct fail *f)
+receive_rest(const struct child *to, struct request *r, const char *from,
+	     size_t n, struct fail *f)
 {
 	while (n > 0 && !is_answered(r)) {
 		const struct external_array *a = &r->call->wanted[r->array];
@@ -635,7 +636,7 @@ take_rest(const struct child *to, struct request *r, const char *from,
 		r->got = some == left ? 0 : r->got + some;
 		r->array += some == left;
 	}
-	return n > 0 ? said_too_much(to, r, f) : 0;
+	return n > 0 ? fail_extra_bytes(to, r, f) : 0;
 }
 
 /* Take n bytes, the first of which belong to the line. */
@@ -649,11 +650,12 @@ receive_line(struct child *to, struct request *r, const char *from, size_t n,
 
 	text_add_bytes(line, from, end ? (size_t)(end - from) : n);
 	if (line->size >= most)
-		return misspoke(to, r, f);
+		return fail_line(to, r, f);
 	if (!end)
 		return 0;
 	return take_line(to, r, f) < 0 ? -1 :
-		take_rest(to, r, end + 1, n - (size_t)(end + 1 - from), f);
+		receive_rest(to, r, end + 1,
+			     n - (size_t)(end + 1 - from), f);
 }
 
 /*
@@ -663,7 +665,7 @@ receive_line(struct child *to, struct request *r, const char *from, size_t n,
 static int
 receive(struct child *from, struct request *r, struct fail *f)
 {
-	const bool line = !r->said;
+	const bool line = !r->has_line;
 	const struct external_array *a = &r->call->wanted[r->array];
 	char some[SOME_BYTES];
 	char *to = line ? some : (char *)a->at + r->got;
@@ -687,13 +689,13 @@ receive(struct child *from, struct request *r, struct fail *f)
 
 /* Fail, and say why a program's output has ended. */
 static int
-send_end(struct child *p, struct fail *f)
+fail_ended(struct child *p, struct fail *f)
 {
 	bool ended;
 	int status;
 
 	spawn_close(&p->to);
-	ended = ends(p);
+	ended = wait_for_end(p);
 	status = reap(p);
 	if (!ended)
 		return fail(f, FAIL_PEER, "'%s' has closed its standard "
@@ -708,8 +710,8 @@ send_end(struct child *p, struct fail *f)
 /* ---- requests, one after the other ---- */
 
 static int
-begin_turn(const struct external_processes *p, struct child *to,
-	   struct request *r, struct fail *f)
+begin_request(const struct external_processes *p, struct child *to,
+	      struct request *r, struct fail *f)
 {
 	char more;
 
@@ -718,7 +720,7 @@ begin_turn(const struct external_processes *p, struct child *to,
 	if (to->group < 0 && start(to, f) < 0)
 		return -1;
 	if (to->asked && read(to->from, &more, 1) > 0)
-		return said_more(to, f);
+		return fail_extra(to, f);
 	if (!r->written)
 		write_request(to, r);
 	if (r->call->answer)
@@ -727,10 +729,10 @@ begin_turn(const struct external_processes *p, struct child *to,
 	r->follows = to->asked;
 	to->asked = true;
 	r->piece = r->bytes = r->array = r->got = 0;
-	r->deaf = r->said = false;
+	r->input_closed = r->has_line = false;
 	r->why.kind = 0;
 	r->until = clock_ms() + p->timeout_ms;
-	send_on(to, r);
+	send_more(to, r);
 	return 0;
 }
 
@@ -756,9 +758,9 @@ restart(const struct external_processes *p, struct child *to,
 
 /* Return the request that the program is computing; NULL: none. */
 static struct request *
-in_turn(struct child *p)
+current_request(struct child *p)
 {
-	return p->turn < p->count ? request_at(p, p->turn) : NULL;
+	return p->done < p->count ? request_at(p, p->done) : NULL;
 }
 
 static void make_request(const struct external_processes *, struct child *);
@@ -768,26 +770,26 @@ static void make_request(const struct external_processes *, struct child *);
  * waiting.
  */
 static void
-end_turn(const struct external_processes *p, struct child *to,
-	 struct request *r)
+end_request(const struct external_processes *p, struct child *to,
+	    struct request *r)
 {
 	r->ended = true;
-	to->turn++;
-	if (in_turn(to) && r->why.kind != FAIL_AGAIN)
+	to->done++;
+	if (current_request(to) && r->why.kind != FAIL_AGAIN)
 		make_request(p, to);
 }
 
 /* Make the request again, to a new process, or let it fail. */
 static void
-break_off(const struct external_processes *p, struct child *to,
-	  struct request *r, const struct fail *why)
+retry_or_fail(const struct external_processes *p, struct child *to,
+	      struct request *r, const struct fail *why)
 {
 	if (restart(p, to, r, why)) {
 		make_request(p, to);
 		return;
 	}
 	r->why = *why;
-	end_turn(p, to, r);
+	end_request(p, to, r);
 }
 
 static void
@@ -795,8 +797,8 @@ make_request(const struct external_processes *p, struct child *to)
 {
 	struct fail why;
 
-	if (begin_turn(p, to, in_turn(to), &why) < 0)
-		break_off(p, to, in_turn(to), &why);
+	if (begin_request(p, to, current_request(to), &why) < 0)
+		retry_or_fail(p, to, current_request(to), &why);
 }
 
 static void
@@ -813,8 +815,8 @@ take_answer(const struct external_processes *p, struct child *to,
 	if (good && r->follows)
 		to->restarts = 0;
 	if (good && r->call->answer && r->call->answer->shares && to->memory)
-		to->shares = true;
-	end_turn(p, to, r);
+		to->uses_memory = true;
+	end_request(p, to, r);
 }
 
 /*
@@ -826,7 +828,7 @@ exchange(struct child *to, struct request *r, const struct pollfd *fds,
 	 struct fail *f)
 {
 	if (fds[0].revents)
-		send_on(to, r);
+		send_more(to, r);
 	/*
 	 * Other processes may hold its output open after it has ended: that is
 	 * no sign of life.
@@ -851,20 +853,20 @@ fill_fds(const struct child *to, const struct request *r, struct pollfd *fds)
  * request off.
  */
 static bool
-go_on(const struct external_processes *p, struct child *to, uint64_t ms,
-      bool stops)
+advance(const struct external_processes *p, struct child *to, uint64_t ms,
+	bool stops)
 {
-	struct request *r = in_turn(to);
+	struct request *r = current_request(to);
 	struct pollfd fds[EXTERNAL_FDS + 1];
 	const uint64_t now = clock_ms();
 	struct fail why;
-	int heard;
+	int status;
 
 	if (now >= r->until) {
 		fail(&why, FAIL_PEER, "'%s' has not answered within %g s",
 		     to->command, (double)p->timeout_ms / 1000);
 		fail_short(r, &why);
-		break_off(p, to, r, &why);
+		retry_or_fail(p, to, r, &why);
 		return true;
 	}
 	fill_fds(to, r, fds);
@@ -876,16 +878,16 @@ go_on(const struct external_processes *p, struct child *to, uint64_t ms,
 	if (fds[EXTERNAL_FDS].revents) {
 		fail(&why, FAIL_AGAIN, "told to end while '%s' was computing",
 		     to->command);
-		break_off(p, to, r, &why);
+		retry_or_fail(p, to, r, &why);
 		return true;
 	}
-	heard = exchange(to, r, fds, &why);
-	if (heard > 0) {
-		send_end(to, &why);
+	status = exchange(to, r, fds, &why);
+	if (status > 0) {
+		fail_ended(to, &why);
 		fail_short(r, &why);
 	}
-	if (heard != 0)
-		break_off(p, to, r, &why);
+	if (status != 0)
+		retry_or_fail(p, to, r, &why);
 	else if (is_sent(r) && is_answered(r))
 		take_answer(p, to, r);
 	return true;
@@ -903,9 +905,9 @@ add_request(const struct external_processes *p, struct child *to,
 	r->written = r->ended = false;
 	r->sent = r->wanted = NULL;
 	r->why.kind = 0;
-	if (in_turn(to) == r)
+	if (current_request(to) == r)
 		make_request(p, to);
-	else if (to->shares)
+	else if (to->uses_memory)
 		write_request(to, r);
 }
 
@@ -918,11 +920,11 @@ take_request(const struct external_processes *p, struct child *to,
 
 	while (!r->ended) {
 		heartbeat();
-		go_on(p, to, HEARTBEAT_MS, !p->steady);
+		advance(p, to, HEARTBEAT_MS, !p->steady);
 	}
-	take_from_memory(to, r);
+	copy_from_memory(to, r);
 	to->count--;
-	to->turn--;
+	to->done--;
 	to->first = to->count > 0 ? (to->first + 1) % EXTERNAL_ASKED : 0;
 	if (!r->why.kind)
 		return 0;
@@ -934,7 +936,7 @@ static int
 call(void *own, const struct external_call *c, struct fail *f)
 {
 	struct external_processes *p = own;
-	struct child *to = find(p, c->answer ? NULL : c->name);
+	struct child *to = find_child(p, c->answer ? NULL : c->name);
 
 	add_request(p, to, c);
 	return take_request(p, to, f);
@@ -943,13 +945,13 @@ call(void *own, const struct external_call *c, struct fail *f)
 static void
 ask(void *own, const struct external_call *c)
 {
-	add_request(own, find(own, NULL), c);
+	add_request(own, find_child(own, NULL), c);
 }
 
 static bool
 answered(void *own, const struct external_call *c)
 {
-	struct child *to = find(own, NULL);
+	struct child *to = find_child(own, NULL);
 
 	return request_at(to, 0)->call == c && request_at(to, 0)->ended;
 }
@@ -957,7 +959,7 @@ answered(void *own, const struct external_call *c)
 static int
 take(void *own, const struct external_call *c, struct fail *f)
 {
-	struct child *to = find(own, NULL);
+	struct child *to = find_child(own, NULL);
 
 	assert(request_at(to, 0)->call == c);
 	return take_request(own, to, f);
@@ -966,20 +968,20 @@ take(void *own, const struct external_call *c, struct fail *f)
 size_t
 external_processes_fds(const struct external_processes *p, struct pollfd *fds)
 {
-	struct child *to = find(p, NULL);
+	struct child *to = find_child(p, NULL);
 
-	if (!to || !in_turn(to))
+	if (!to || !current_request(to))
 		return 0;
-	fill_fds(to, in_turn(to), fds);
+	fill_fds(to, current_request(to), fds);
 	return EXTERNAL_FDS;
 }
 
 void
-external_processes_go_on(const struct external_processes *p)
+external_processes_advance(const struct external_processes *p)
 {
-	struct child *to = find(p, NULL);
+	struct child *to = find_child(p, NULL);
 
-	while (to && in_turn(to) && go_on(p, to, 0, false))
+	while (to && current_request(to) && advance(p, to, 0, false))
 		;
 }
 

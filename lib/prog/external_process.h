@@ -49,12 +49,12 @@ external_processes_externals(struct external_processes *);
 /*
  * For a caller that asks for steps and does other things meanwhile: fill in
  * what to wait for, and return how many, at most EXTERNAL_FDS.
- * external_processes_go_on() is to be called then, and from time to time.
+ * external_processes_advance() is to be called then, and from time to time.
  */
 #define EXTERNAL_FDS	3
 size_t external_processes_fds(const struct external_processes *,
 			      struct pollfd *);
-void external_processes_go_on(const struct external_processes *);
+void external_processes_advance(const struct external_processes *);
 
 /*
  * Let the programs end: close their input, send SIGTERM after a second, and
