@@ -29,13 +29,13 @@ struct journal_file {
 	struct record_log *file;
 	struct journal sink;
 	bool finished;
-	struct fail foreign;	/* it is of another version; kind 0: of ours */
+	struct fail other_version;	/* kind 0: it is of ours */
 	int results;		/* descriptor of their file; -1: not a file */
-	off_t safe_results;	/* bytes of it that are on disk */
-	uint64_t begun;		/* offset of the last FOLD; 0: none to resume
+	off_t synced_results;	/* bytes of it that are on disk */
+	uint64_t last_fold;	/* offset of the last FOLD; 0: none to resume
 				   from */
-	uint64_t cut;		/* the FOLD of the newest checkpoint */
-	uint64_t before;	/* the FOLD of the checkpoint before it; 0:
+	uint64_t cut_fold;	/* the FOLD of the newest checkpoint */
+	uint64_t old_cut_fold;	/* the FOLD of the checkpoint before it; 0:
 				   none */
 };
 
@@ -104,19 +104,20 @@ join_parts(struct parts *p, const struct record *r, struct record *whole,
 /* ---- writing ---- */
 
 static void
-note(struct journal_file *j, uint32_t kind, size_t size, uint64_t offset)
+note_offsets(struct journal_file *j, uint32_t kind, size_t size,
+	     uint64_t offset)
 {
 	j->finished = kind == JOURNAL_FINISHED;
 	if (kind == JOURNAL_FOLD)
-		j->begun = size > 0 ? offset : 0;
-	if (kind == JOURNAL_CUT && j->cut != j->begun) {
-		j->before = j->cut;
-		j->cut = j->begun;
+		j->last_fold = size > 0 ? offset : 0;
+	if (kind == JOURNAL_CUT && j->cut_fold != j->last_fold) {
+		j->old_cut_fold = j->cut_fold;
+		j->cut_fold = j->last_fold;
 	}
 }
 
 static void
-drop(struct journal_file *j, uint64_t before)
+drop_before(struct journal_file *j, uint64_t before)
 {
 	struct fail why;
 
@@ -124,9 +125,9 @@ drop(struct journal_file *j, uint64_t before)
 		log_warn("%s is not made shorter: %s", j->path, why.text);
 		return;
 	}
-	j->before = 0;
-	j->cut = j->cut > before ? j->cut - before : 0;
-	j->begun = j->begun > before ? j->begun - before : 0;
+	j->old_cut_fold = 0;
+	j->cut_fold = j->cut_fold > before ? j->cut_fold - before : 0;
+	j->last_fold = j->last_fold > before ? j->last_fold - before : 0;
 }
 
 /*
@@ -136,15 +137,15 @@ drop(struct journal_file *j, uint64_t before)
  * everything before the last complete FOLD is dropped.
  */
 static void
-shorten(struct journal_file *j, uint32_t kind)
+drop_unneeded(struct journal_file *j, uint32_t kind)
 {
-	const uint64_t before = j->before;
+	const uint64_t before = j->old_cut_fold;
 
-	if (kind == JOURNAL_FOLDED && j->begun > 0)
-		drop(j, j->begun);
+	if (kind == JOURNAL_FOLDED && j->last_fold > 0)
+		drop_before(j, j->last_fold);
 	else if (kind == JOURNAL_CUT && before > 0 &&
 		 before >= record_log_size(j->file) - before)
-		drop(j, before);
+		drop_before(j, before);
 }
 
 static int
@@ -153,11 +154,11 @@ sync_results(struct journal_file *j, struct fail *f)
 	struct stat st = { 0 };
 
 	if (j->results < 0 || (fstat(j->results, &st) == 0 &&
-			       st.st_size == j->safe_results))
+			       st.st_size == j->synced_results))
 		return 0;
 	if (fdatasync(j->results) < 0)
 		return fail_sys(f, FAIL_IO, "cannot write the results");
-	j->safe_results = st.st_size;
+	j->synced_results = st.st_size;
 	return 0;
 }
 
@@ -174,7 +175,7 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 {
 	struct journal_file *j = to;
 
-	note(j, kind, size, record_log_size(j->file));
+	note_offsets(j, kind, size, record_log_size(j->file));
 	/*
 	 * A record may say that results were written: they must be on disk
 	 * before it is.
@@ -186,29 +187,29 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 	    (safe ? record_log_sync : record_log_flush)(j->file, f) < 0 ||
 	    failpoint("journal-added", f) < 0)
 		return -1;
-	shorten(j, kind);
+	drop_unneeded(j, kind);
 	return 0;
 }
 
 /* ---- reading ---- */
 
-struct looking {
+struct scan_state {
 	struct journal_file *journal;
 	struct parts parts;
 };
 
 static int
-look(void *self, const struct record *r, struct fail *f)
+scan_record(void *self, const struct record *r, struct fail *f)
 {
-	struct looking *l = self;
+	struct scan_state *l = self;
 	struct record whole = { 0 };
 	const int any = join_parts(&l->parts, r, &whole, f);
 
 	if (any > 0 && whole.offset == 0)
 		coord_check_journal(whole.kind, whole.bytes, whole.size,
-				    &l->journal->foreign);
+				    &l->journal->other_version);
 	if (any > 0)
-		note(l->journal, whole.kind, whole.size, whole.offset);
+		note_offsets(l->journal, whole.kind, whole.size, whole.offset);
 	return any < 0 ? fail_at(f, "%s", l->journal->path) : 0;
 }
 
@@ -216,28 +217,28 @@ struct journal_file *
 journal_file_open(const char *path, size_t most, struct fail *f)
 {
 	struct journal_file *j = mem_alloc(1, sizeof(*j));
-	struct looking looking = { .journal = j };
+	struct scan_state scan = { .journal = j };
 	uint64_t cut;
 
 	j->path = mem_text(path);
 	j->most = most > 0 ? most : MOST;
 	j->results = -1;
-	j->safe_results = -1;
+	j->synced_results = -1;
 	j->sink = (struct journal){ .add = add, .to = j };
-	j->file = record_log_open(path, LIMIT, look, &looking, &cut, f);
-	text_release(&looking.parts.bytes);
+	j->file = record_log_open(path, LIMIT, scan_record, &scan, &cut, f);
+	text_release(&scan.parts.bytes);
 	if (j->file && cut > 0)
 		log_warn("%s: %llu torn bytes at its end are cut off", path,
 			 (unsigned long long)cut);
 	if (j->file && j->finished && record_log_reset(j->file, f) == 0) {
 		j->finished = false;
-		j->foreign.kind = 0;
-		j->begun = j->cut = j->before = 0;
+		j->other_version.kind = 0;
+		j->last_fold = j->cut_fold = j->old_cut_fold = 0;
 	}
-	if (j->file && !j->finished && !j->foreign.kind)
+	if (j->file && !j->finished && !j->other_version.kind)
 		return j;
 	if (j->file && !j->finished) {
-		*f = j->foreign;
+		*f = j->other_version;
 		fail_at(f, "%s", path);
 	}
 	journal_file_close(j);
@@ -272,15 +273,15 @@ journal_file_resumed(const struct journal_file *j)
 	return j && record_log_size(j->file) > 0 ? j->path : NULL;
 }
 
-struct telling {
+struct replay_state {
 	struct coord *coord;
 	struct parts parts;
 };
 
 static int
-replay(void *self, const struct record *r, struct fail *f)
+replay_record(void *self, const struct record *r, struct fail *f)
 {
-	struct telling *t = self;
+	struct replay_state *t = self;
 	struct record whole = { 0 };
 	const int any = join_parts(&t->parts, r, &whole, f);
 
@@ -289,13 +290,14 @@ replay(void *self, const struct record *r, struct fail *f)
 }
 
 static int
-tell(const struct journal_file *j, struct coord *coord, struct fail *f)
+replay_all(const struct journal_file *j, struct coord *coord, struct fail *f)
 {
-	struct telling t = { .coord = coord };
+	struct replay_state t = { .coord = coord };
 	uint64_t cut;
 	int r = 0;
 
-	if (j && record_log_replay(j->path, LIMIT, replay, &t, &cut, f) < 0)
+	if (j &&
+	    record_log_replay(j->path, LIMIT, replay_record, &t, &cut, f) < 0)
 		r = fail_at(f, "%s", j->path);
 	text_release(&t.parts.bytes);
 	return r;
@@ -307,7 +309,8 @@ journal_file_begin(struct journal_file *j, struct coord *coord,
 		   struct fail *f)
 {
 	uint64_t line;
-	const int fd = tell(j, coord, f) < 0 ? -1 : stream_create(output, f);
+	const int fd = replay_all(j, coord, f) < 0 ? -1 :
+		stream_create(output, f);
 	/* Without an output no run is begun, and so none can break off. */
 	const int resumed = fd < 0 ? -1 : coord_start(coord, &line, written, f);
 
