@@ -38,7 +38,7 @@ local_child_start(struct local_child *m, size_t index, char *const *word,
 	}
 	m->ended = m->group < 0;
 	m->out = out[0];
-	m->said = (struct log_mux_source){
+	m->log_source = (struct log_mux_source){
 		.from = err[0], .index = index,
 		.program = name_of(word[0])
 	};
@@ -51,7 +51,7 @@ void
 local_child_release(struct local_child *m)
 {
 	spawn_close(&m->out);
-	log_mux_source_release(&m->said);
+	log_mux_source_release(&m->log_source);
 }
 
 /*

@@ -23,7 +23,7 @@ struct local_child {
 	bool ready;		/* a server that has reported that it is
 				   ready */
 	int out;		/* its standard output; -1: closed */
-	struct log_mux_source said;	/* its standard error */
+	struct log_mux_source log_source;	/* its standard error */
 };
 
 /*

@@ -51,25 +51,25 @@ struct local_cluster {
 	size_t members;		/* members that were started */
 	pid_t check, command;	/* 0: not started; check 0: or over */
 	bool checked;
-	pid_t *stray;		/* process groups that the command made, and
+	pid_t *descendant;	/* process groups that the command made, and
 				   that were sent a signal */
-	size_t strays, stray_room;
+	size_t descendants, descendant_room;
 	pid_t *children;	/* see process_group_children() */
 	size_t children_room;
 	bool gone;		/* STOPPING: all processes have ended */
 	int result;
 	int last_signal;	/* the last signal that we were sent; or 0 */
-	uint64_t asked_ms;	/* when that was */
-	bool urged;		/* a signal other than SIGHUP has come */
+	uint64_t last_signal_ms;	/* when that was */
+	bool urgent;		/* a signal other than SIGHUP has come */
 	uint64_t deadline;	/* in ms; 0: none */
 	bool killed;
 	pid_t parent;
 	int signals;		/* descriptor of signals */
-	int ears;		/* epoll descriptor of the members' output */
+	int epoll;		/* epoll descriptor of the members' output */
 	int error;		/* the command's standard error */
 	char *folder;
 	char coord[ENDPOINT];
-	bool told;		/* the endpoint is in the file that was asked
+	bool endpoint_written;	/* the endpoint is in the file that was asked
 				   for */
 	char *workers_ended;	/* path of the file that reports that all
 				   workers have ended */
@@ -241,12 +241,12 @@ add_worker_words(struct argv *w, const struct local_cluster *l, size_t index)
  * plus 1 for its standard output.
  */
 static int
-listen_to(const struct local_cluster *l, int file, size_t number,
-	  struct fail *f)
+watch_output(const struct local_cluster *l, int file, size_t number,
+	     struct fail *f)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.u64 = number };
 
-	return epoll_ctl(l->ears, EPOLL_CTL_ADD, file, &e) < 0 ?
+	return epoll_ctl(l->epoll, EPOLL_CTL_ADD, file, &e) < 0 ?
 		fail_sys(f, FAIL_AGAIN, "cannot hear all members") : 0;
 }
 
@@ -255,7 +255,7 @@ listen_to(const struct local_cluster *l, int file, size_t number,
  * server beside it; all others follow.
  */
 static size_t
-seat(const struct local_cluster *l, size_t i)
+cpu_order(const struct local_cluster *l, size_t i)
 {
 	const size_t servers = (size_t)l->options->servers;
 	const size_t beside = (size_t)l->options->beside;
@@ -271,14 +271,14 @@ start_member(struct local_cluster *l, size_t i, size_t index,
 {
 	const bool several = i >= l->options->servers && l->threads > 1;
 	const int cpu = l->cpus > 0 && !several ?
-		l->cpu[seat(l, i) % l->cpus] : -1;
+		l->cpu[cpu_order(l, i) % l->cpus] : -1;
 	struct local_child *m = &l->member[i];
 
 	if (i == l->members)
 		l->members++;
 	if (local_child_start(m, index, w->word, cpu, f) == 0 &&
-	    listen_to(l, m->said.from, 2 * i, f) == 0 &&
-	    (m->out < 0 || listen_to(l, m->out, 2 * i + 1, f) == 0))
+	    watch_output(l, m->log_source.from, 2 * i, f) == 0 &&
+	    (m->out < 0 || watch_output(l, m->out, 2 * i + 1, f) == 0))
 		return 0;
 	local_child_release(m);
 	return -1;
@@ -386,8 +386,8 @@ is_known(const struct local_cluster *l, pid_t group)
 
 	for (size_t i = 0; i < l->members && !known; i++)
 		known = group == l->member[i].group;
-	for (size_t i = 0; i < l->strays && !known; i++)
-		known = group == l->stray[i];
+	for (size_t i = 0; i < l->descendants && !known; i++)
+		known = group == l->descendant[i];
 	return known;
 }
 
@@ -397,7 +397,7 @@ is_known(const struct local_cluster *l, pid_t group)
  * process that started them has ended.  Each is sent the signal once.
  */
 static void
-find_strays(struct local_cluster *l, int number)
+find_descendants(struct local_cluster *l, int number)
 {
 	const size_t n =
 		process_group_children(&l->children, &l->children_room);
@@ -407,9 +407,10 @@ find_strays(struct local_cluster *l, int number)
 
 		if (is_known(l, group))
 			continue;
-		l->stray = mem_grow(l->stray, l->strays, &l->stray_room,
-				    sizeof(*l->stray));
-		l->stray[l->strays++] = group;
+		l->descendant = mem_grow(l->descendant, l->descendants,
+					 &l->descendant_room,
+					 sizeof(*l->descendant));
+		l->descendant[l->descendants++] = group;
 		process_group_signal(group, number);
 	}
 }
@@ -418,33 +419,33 @@ static void
 signal_command(const struct local_cluster *l, int number)
 {
 	process_group_signal(l->command, number);
-	for (size_t i = 0; i < l->strays; i++)
-		process_group_signal(l->stray[i], number);
+	for (size_t i = 0; i < l->descendants; i++)
+		process_group_signal(l->descendant[i], number);
 }
 
 /* Return whether the command and all that it started have ended. */
 static bool
-has_left(const struct local_cluster *l)
+command_is_gone(const struct local_cluster *l)
 {
 	bool left = process_group_is_gone(l->command);
 
-	for (size_t i = 0; i < l->strays && left; i++)
-		left = process_group_is_gone(l->stray[i]);
+	for (size_t i = 0; i < l->descendants && left; i++)
+		left = process_group_is_gone(l->descendant[i]);
 	return left;
 }
 
 static bool
 are_gone(struct local_cluster *l)
 {
-	bool gone = process_group_is_gone(l->check) && has_left(l);
+	bool gone = process_group_is_gone(l->check) && command_is_gone(l);
 
 	for (size_t i = 0; i < l->members && gone; i++)
 		gone = l->member[i].ended &&
 			process_group_is_gone(l->member[i].group);
 	if (!gone)
 		return false;
-	find_strays(l, SIGTERM);
-	return has_left(l);
+	find_descendants(l, SIGTERM);
+	return command_is_gone(l);
 }
 
 /* Begin the end: send SIGTERM to all that are left. */
@@ -459,12 +460,12 @@ stop(struct local_cluster *l, int result)
 			kill(l->member[i].group, SIGTERM);
 	process_group_signal(l->check, SIGTERM);
 	signal_command(l, SIGTERM);
-	find_strays(l, SIGTERM);
+	find_descendants(l, SIGTERM);
 	l->gone = are_gone(l);
 }
 
 static void
-cannot(struct local_cluster *l, const struct fail *f)
+stop_failed(struct local_cluster *l, const struct fail *f)
 {
 	log_error("%s", f->text);
 	stop(l, f->kind);
@@ -478,12 +479,12 @@ start_workers(struct local_cluster *l)
 	l->checked = true;
 	for (size_t i = 0; i < l->options->workers; i++)
 		if (start_worker(l, i, &f) < 0) {
-			cannot(l, &f);
+			stop_failed(l, &f);
 			return;
 		}
 	for (size_t i = 0; i < l->options->relays; i++)
 		if (start_relay(l, i, &f) < 0) {
-			cannot(l, &f);
+			stop_failed(l, &f);
 			return;
 		}
 }
@@ -496,13 +497,13 @@ start(struct local_cluster *l)
 
 	for (size_t i = 0; i < o->servers; i++)
 		if (start_server(l, i, &f) < 0) {
-			cannot(l, &f);
+			stop_failed(l, &f);
 			return;
 		}
 	if (!o->worker_word || !*o->worker_word || o->workers == 0)
 		start_workers(l);
 	else if (start_check(l, &f) < 0)
-		cannot(l, &f);
+		stop_failed(l, &f);
 }
 
 /*
@@ -526,7 +527,8 @@ print_endpoint(struct local_cluster *l, struct fail *f)
 	if (fd < 0)
 		return fail_sys(f, FAIL_CREATE, "cannot write the endpoint to "
 				"%s", file);
-	l->told = file && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	l->endpoint_written = file && fstat(fd, &st) == 0 &&
+		S_ISREG(st.st_mode);
 	text_add(&line, "%s\n", l->coord);
 	written = write(fd, line.data, line.size);
 	if (written < 0)
@@ -559,14 +561,14 @@ begin(struct local_cluster *l)
 		if (m->ready)
 			continue;
 		fail(&f, FAIL_PEER, "server %zu did not get ready", i);
-		cannot(l, &f);
+		stop_failed(l, &f);
 		l->result = m->status ? m->status : FAIL_PEER;
 		return;
 	}
 	l->phase = RUNNING;
 	if (print_endpoint(l, &f) == 0 && start_command(l, &f) == 0)
 		return;
-	cannot(l, &f);
+	stop_failed(l, &f);
 	if (f.kind == FAIL_NOINPUT)
 		l->result = NO_PROGRAM;
 }
@@ -585,7 +587,7 @@ command_ended(struct local_cluster *l, int status)
 	if (l->phase == STOPPING)
 		return;
 	if (l->last_signal == 0 || l->last_signal == SIGINT ||
-	    (l->last_signal == SIGHUP && now - l->asked_ms > grace)) {
+	    (l->last_signal == SIGHUP && now - l->last_signal_ms > grace)) {
 		stop(l, status);
 		return;
 	}
@@ -602,13 +604,14 @@ notify_workers_ended(struct local_cluster *l)
 {
 	const struct local_child *m = l->first_failed ? l->first_failed :
 		&l->member[l->options->servers];
-	const struct text *last = &m->said.last;
+	const struct text *last = &m->log_source.last;
 	const bool killed = m->status > 128;
 	struct fail why, f;
 
 	fail(&why, killed || m->status == 0 ? FAIL_PEER :
-	     (enum fail_kind)m->status, "%s %zu %s %d%s%s", m->said.program,
-	     m->said.index, killed ? "was ended by signal" :
+	     (enum fail_kind)m->status, "%s %zu %s %d%s%s",
+	     m->log_source.program,
+	     m->log_source.index, killed ? "was ended by signal" :
 	     "ended with status", killed ? m->status - 128 : m->status,
 	     last->size > 0 ? ": " : "", last->size > 0 ? last->data : "");
 	if (ended_notify(l->workers_ended, &why, &f) < 0)
@@ -645,7 +648,7 @@ worker_ended(struct local_cluster *l, struct local_child *m)
  * disk; a wrong option or bad data stay wrong.
  */
 static bool
-may_do_better(int status)
+is_retryable(int status)
 {
 	return status > 128 || status == FAIL_PEER ||
 		status == FAIL_INTERNAL || status == FAIL_MEMORY ||
@@ -668,11 +671,12 @@ restart(struct local_cluster *l, struct local_child *m)
 	int status;
 
 	if (l->phase > RUNNING || restarts > o->restarts ||
-	    !may_do_better(m->status) ||
+	    !is_retryable(m->status) ||
 	    (l->phase == STARTING && server && !m->ready))
 		return false;
-	log_error("%s %zu is started again, %llu of %llu", m->said.program,
-		  m->said.index, (unsigned long long)restarts,
+	log_error("%s %zu is started again, %llu of %llu",
+		  m->log_source.program,
+		  m->log_source.index, (unsigned long long)restarts,
 		  (unsigned long long)o->restarts);
 	local_child_release(m);
 	status = server ? start_server(l, i, &f) : is_worker(l, m) ?
@@ -693,10 +697,11 @@ member_ended(struct local_cluster *l, struct local_child *m, int status)
 	m->ended = true;
 	m->status = status;
 	if (l->phase != STOPPING && status > 128)
-		log_error("%s %zu was ended by signal %d", m->said.program,
-			  m->said.index, status - 128);
+		log_error("%s %zu was ended by signal %d",
+			  m->log_source.program,
+			  m->log_source.index, status - 128);
 	process_group_signal(m->group, SIGTERM);
-	log_mux_read_rest(&l->log, &m->said);
+	log_mux_read_rest(&l->log, &m->log_source);
 	if (!restart(l, m) && is_worker(l, m))
 		worker_ended(l, m);
 }
@@ -736,13 +741,13 @@ child_ended(struct local_cluster *l, pid_t pid, int how)
  * gone, that also asks us to end.
  */
 static void
-asked(struct local_cluster *l, int number)
+receive_stop_signal(struct local_cluster *l, int number)
 {
 	const bool orphaned = getppid() != l->parent;
 	const uint64_t now = clock_ms();
 
 	if (!orphaned && number == l->last_signal &&
-	    now - l->asked_ms < CLOCK_ONCE_MS)
+	    now - l->last_signal_ms < CLOCK_ONCE_MS)
 		return;
 	if (l->phase == STARTING) {
 		stop(l, 128 + number);
@@ -750,12 +755,12 @@ asked(struct local_cluster *l, int number)
 		signal_command(l, number);
 		if (orphaned)	/* no other signal will come */
 			l->deadline = now + l->options->grace_ms;
-	} else if (l->deadline == 0 || (l->urged && number != SIGHUP)) {
+	} else if (l->deadline == 0 || (l->urgent && number != SIGHUP)) {
 		l->deadline = now;
 	}
 	l->last_signal = number;
-	l->asked_ms = now;
-	l->urged |= number != SIGHUP;
+	l->last_signal_ms = now;
+	l->urgent |= number != SIGHUP;
 }
 
 static void
@@ -767,12 +772,12 @@ receive_signals(struct local_cluster *l)
 
 	while (read(l->signals, &info, sizeof(info)) == sizeof(info))
 		if (info.ssi_signo != SIGCHLD)
-			asked(l, (int)info.ssi_signo);
+			receive_stop_signal(l, (int)info.ssi_signo);
 	while ((pid = waitpid(-1, &how, WNOHANG)) > 0)
 		child_ended(l, pid, how);
 	if (l->phase == LEAVING) {
-		find_strays(l, l->last_signal);
-		if (has_left(l))
+		find_descendants(l, l->last_signal);
+		if (command_is_gone(l))
 			stop(l, l->result);
 	} else if (l->phase == STOPPING) {
 		l->gone = are_gone(l);
@@ -784,7 +789,7 @@ static void
 kill_all(struct local_cluster *l)
 {
 	log_error("killing what does not stop");
-	find_strays(l, SIGKILL);
+	find_descendants(l, SIGKILL);
 	for (size_t i = 0; i < l->members; i++)
 		process_group_signal(l->member[i].group, SIGKILL);
 	signal_command(l, SIGKILL);
@@ -795,7 +800,7 @@ kill_all(struct local_cluster *l)
 
 /* The deadline has passed.  Return false if there is nothing more to do. */
 static bool
-be_late(struct local_cluster *l)
+pass_deadline(struct local_cluster *l)
 {
 	if (l->phase != STOPPING)
 		stop(l, l->result);
@@ -809,16 +814,16 @@ be_late(struct local_cluster *l)
 /* ---- the loop ---- */
 
 static void
-receive_members(struct local_cluster *l)
+read_members(struct local_cluster *l)
 {
 	struct epoll_event e[EVENTS];
-	const int n = epoll_wait(l->ears, e, EVENTS, 0);
+	const int n = epoll_wait(l->epoll, e, EVENTS, 0);
 
 	for (int i = 0; i < n; i++) {
 		struct local_child *m = &l->member[e[i].data.u64 / 2];
 
 		if (e[i].data.u64 % 2 == 0)
-			log_mux_read(&l->log, &m->said);
+			log_mux_read(&l->log, &m->log_source);
 		else
 			local_child_read_ready(m);
 	}
@@ -847,14 +852,14 @@ receive(struct local_cluster *l)
 	const bool full = log_mux_is_full(&l->log);
 	struct pollfd fd[] = {
 		{ .fd = l->signals, .events = POLLIN },
-		{ .fd = full ? -1 : l->ears, .events = POLLIN },
+		{ .fd = full ? -1 : l->epoll, .events = POLLIN },
 		{ .fd = full ? l->log.to : -1, .events = POLLOUT }
 	};
 
 	if (poll(fd, sizeof(fd) / sizeof(*fd), wait_ms(l)) <= 0)
 		return false;
 	if (fd[1].revents)
-		receive_members(l);
+		read_members(l);
 	if (fd[2].revents)
 		log_mux_write(&l->log);
 	if (fd[0].revents)
@@ -874,7 +879,8 @@ run(struct local_cluster *l)
 	while (receive(l) || !l->gone || log_mux_is_full(&l->log)) {
 		if (l->gone && log_mux_is_full(&l->log) && !l->last_signal)
 			l->deadline = 0;
-		if (l->deadline && clock_ms() >= l->deadline && !be_late(l))
+		if (l->deadline && clock_ms() >= l->deadline &&
+		    !pass_deadline(l))
 			break;
 	}
 }
@@ -887,7 +893,7 @@ run(struct local_cluster *l)
  * non-blocking.
  */
 static void
-open_error(struct local_cluster *l)
+open_stderr(struct local_cluster *l)
 {
 	struct stat st;
 	int own;
@@ -908,11 +914,11 @@ open_all(struct local_cluster *l, struct fail *f)
 {
 	const char *log = l->options->log;
 
-	open_error(l);
+	open_stderr(l);
 	l->signals = signalfd(-1, l->options->signals,
 			      SFD_CLOEXEC | SFD_NONBLOCK);
-	l->ears = epoll_create1(EPOLL_CLOEXEC);
-	if (l->error < 0 || l->signals < 0 || l->ears < 0)
+	l->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (l->error < 0 || l->signals < 0 || l->epoll < 0)
 		return fail_sys(f, FAIL_AGAIN, "cannot hear anybody");
 	l->log.to = !log ? STDERR_FILENO :
 		open(log, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
@@ -931,10 +937,10 @@ close_all(struct local_cluster *l)
 		local_child_release(&l->member[i]);
 	spawn_close(&l->error);
 	spawn_close(&l->signals);
-	spawn_close(&l->ears);
+	spawn_close(&l->epoll);
 	if (l->log.to != STDERR_FILENO)
 		spawn_close(&l->log.to);
-	if (l->told)
+	if (l->endpoint_written)
 		unlink(l->options->endpoint_file);
 	if (l->folder)
 		nftw(l->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -942,7 +948,7 @@ close_all(struct local_cluster *l)
 	free(l->folder);
 	free(l->workers_ended);
 	free(l->member);
-	free(l->stray);
+	free(l->descendant);
 	free(l->children);
 	free(l->cpu);
 }
@@ -952,7 +958,7 @@ local_cluster_run(const struct local_cluster_options *o)
 {
 	struct local_cluster l =
 		{ .options = o, .parent = getppid(), .signals = -1,
-				   .ears = -1, .error = -1, .log.to = -1 };
+				   .epoll = -1, .error = -1, .log.to = -1 };
 	struct fail f;
 
 	l.member = mem_alloc((size_t)(o->servers + o->workers + o->relays) + 1,
