@@ -251,7 +251,7 @@ open_restored(const struct checkpoint_publisher *k, const char *restore,
 }
 
 static void
-take_info(struct coord_options *o, const struct checkpoint *from)
+set_restored(struct coord_options *o, const struct checkpoint *from)
 {
 	snprintf(o->restore, sizeof(o->restore), "%.60s",
 		 checkpoint_folder(from));
@@ -261,9 +261,9 @@ take_info(struct coord_options *o, const struct checkpoint *from)
 }
 
 static int
-begin_with(const struct checkpoint_publisher *k, const char *restore,
-	   const struct model *model, struct coord_options *o,
-	   struct fail *f)
+check_restored(const struct checkpoint_publisher *k, const char *restore,
+	       const struct model *model, struct coord_options *o,
+	       struct fail *f)
 {
 	struct checkpoint *from = open_restored(k, restore, f);
 	int status;
@@ -275,14 +275,14 @@ begin_with(const struct checkpoint_publisher *k, const char *restore,
 		status = compare_models(k, from, model, f);
 	if (status == 0) {
 		warn_of_values(from, k->source);
-		take_info(o, from);
+		set_restored(o, from);
 	}
 	checkpoint_close(from);
 	return status;
 }
 
 static void
-look_ahead(struct checkpoint_publisher *k, const struct checkpoint_list *list,
+find_newer(struct checkpoint_publisher *k, const struct checkpoint_list *list,
 	   uint64_t step)
 {
 	const size_t last = list->count - 1;
@@ -336,16 +336,16 @@ publisher_begin(struct checkpoint_publisher *k, const char *restore,
 	if (checkpoint_list(&list, k->dir, f) < 0)
 		return -1;
 	if (!none && !(latest && list.count == 0))
-		status = begin_with(k, restore, model, o, f);
+		status = check_restored(k, restore, model, o, f);
 	if (status == 0)
-		look_ahead(k, &list, o->restored.step);
+		find_newer(k, &list, o->restored.step);
 	checkpoint_list_free(&list);
 	return status;
 }
 
 /* Keep at least two, since the newest may turn out to be damaged. */
 static size_t
-kept(const struct checkpoint_publisher *k)
+keep_count(const struct checkpoint_publisher *k)
 {
 	return k->keep == 1 ? 2 : k->keep;
 }
@@ -357,7 +357,7 @@ kept(const struct checkpoint_publisher *k)
 static int
 prune(const struct checkpoint_publisher *k, uint64_t newest, struct fail *f)
 {
-	return checkpoint_prune(k->dir, newest, kept(k), false, f);
+	return checkpoint_prune(k->dir, newest, keep_count(k), false, f);
 }
 
 /*
@@ -365,7 +365,7 @@ prune(const struct checkpoint_publisher *k, uint64_t newest, struct fail *f)
  * be full of remains and old checkpoints.
  */
 static void
-make_room(const struct checkpoint_publisher *k, uint64_t newest)
+free_space(const struct checkpoint_publisher *k, uint64_t newest)
 {
 	struct fail why;
 
@@ -412,7 +412,7 @@ publisher_run(struct checkpoint_publisher *k, struct coord *coord,
 	if (task_busy(k->task))
 		return;
 	if (coord_needs_cleanup(coord))
-		make_room(k, coord_newest(coord));
+		free_space(k, coord_newest(coord));
 	k->job = coord_job(coord);
 	if (k->job)
 		task_begin(k->task, publish, k);

@@ -35,7 +35,7 @@ status_file_begin(struct status_file *s, const char *path, struct fail *f)
  * the next.
  */
 static double
-look_at_wall(double before)
+wall_clock_zero(double before)
 {
 	struct timespec wall;
 
@@ -49,15 +49,15 @@ look_at_wall(double before)
 }
 
 static void
-take_figures(struct status_file *s, const struct coord *coord, uint64_t now)
+collect_status(struct status_file *s, const struct coord *coord, uint64_t now)
 {
-	s->zero = look_at_wall(s->zero);
+	s->zero = wall_clock_zero(s->zero);
 	text_reset(&s->text);
 	coord_status(coord, &s->text, now, s->zero);
 }
 
 static void
-replace(void *self)
+replace_file(void *self)
 {
 	struct status_file *s = self;
 
@@ -66,7 +66,7 @@ replace(void *self)
 }
 
 static void
-heed(struct status_file *s)
+report_failure(struct status_file *s)
 {
 	if (s->status < 0 && !s->failing) {
 		progress_wipe();
@@ -82,13 +82,13 @@ status_file_keep(struct status_file *s, const struct coord *coord,
 	uint64_t took;
 
 	if (task_ended(s->task))
-		heed(s);
+		report_failure(s);
 	if (!s->path || now < s->next_ms || task_busy(s->task))
 		return;
-	take_figures(s, coord, now);
+	collect_status(s, coord, now);
 	took = clock_ms() - now;
 	s->next_ms = now + (took * SHARE > EVERY_MS ? took * SHARE : EVERY_MS);
-	task_begin(s->task, replace, s);
+	task_begin(s->task, replace_file, s);
 }
 
 void
@@ -99,8 +99,8 @@ status_file_end(struct status_file *s, const struct coord *coord,
 		return;
 	task_free(s->task);
 	s->task = NULL;
-	take_figures(s, coord, now);
-	replace(s);
-	heed(s);
+	collect_status(s, coord, now);
+	replace_file(s);
+	report_failure(s);
 	text_release(&s->text);
 }

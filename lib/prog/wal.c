@@ -250,7 +250,7 @@ hash_checkpoint(const struct wal *l, const char *name)
 
 /* Read what a segment begins with; FAIL_AGAIN: that was all. */
 static int
-look_at(void *self, const struct record *r, struct fail *f)
+read_beginning(void *self, const struct record *r, struct fail *f)
 {
 	struct wal *l = self;
 	struct message m;
@@ -286,7 +286,7 @@ asked_to_stop(const struct wal *l, struct fail *f)
  * that is not known: it is damaged, or we are told to stop.
  */
 static int
-beginning(struct wal *l, uint64_t number, struct fail *f)
+check_beginning(struct wal *l, uint64_t number, struct fail *f)
 {
 	char *path = segment_path(l, number);
 	struct checkpoint *from = NULL;
@@ -297,7 +297,8 @@ beginning(struct wal *l, uint64_t number, struct fail *f)
 	l->known = l->whole = false;
 	l->other = 0;
 	*l->load = '\0';
-	good = record_log_replay(path, LIMIT, look_at, l, &cut, &why) == 0 ||
+	good = record_log_replay(path, LIMIT, read_beginning, l, &cut,
+				 &why) == 0 ||
 		why.kind == FAIL_AGAIN;
 	free(path);
 	if (!good) {
@@ -395,7 +396,7 @@ check_gaps(const struct wal *l, struct fail *f)
 }
 
 static int
-look_for_end(void *self, const struct record *r, struct fail *f)
+find_over(void *self, const struct record *r, struct fail *f)
 {
 	struct wal *l = self;
 
@@ -409,12 +410,12 @@ look_for_end(void *self, const struct record *r, struct fail *f)
  * the log is needed, whatever its format.
  */
 static bool
-is_over(struct wal *l, uint64_t last)
+run_is_over(struct wal *l, uint64_t last)
 {
 	char *path = segment_path(l, last);
 	struct fail none;
 	uint64_t cut;
-	const bool over = record_log_replay(path, LIMIT, look_for_end, l, &cut,
+	const bool over = record_log_replay(path, LIMIT, find_over, l, &cut,
 					    &none) == 0 && l->over;
 
 	free(path);
@@ -423,7 +424,7 @@ is_over(struct wal *l, uint64_t last)
 }
 
 static int
-begin_anew(struct wal *l, struct fail *f)
+drop_all_segments(struct wal *l, struct fail *f)
 {
 	l->number = l->segment[l->segments - 1];
 	l->segments = 0;
@@ -445,16 +446,17 @@ replay_all(struct wal *l, struct fail *f)
 	 * The last segment may be incomplete, if a crash interrupted its
 	 * making.
 	 */
-	found = beginning(l, l->segment[l->segments - 1], &why);
-	if (found < 0 && !l->known && is_over(l, l->segment[l->segments - 1]))
-		return begin_anew(l, f);
+	found = check_beginning(l, l->segment[l->segments - 1], &why);
+	if (found < 0 && !l->known &&
+	    run_is_over(l, l->segment[l->segments - 1]))
+		return drop_all_segments(l, f);
 	if (found < 0)
 		*f = why;
 	if (found == 0 && !l->whole)
 		found = remove_segment(l, l->segment[--l->segments], f);
 	first = l->segments;
 	while (found == 0 && first > 0) {
-		found = beginning(l, l->segment[first - 1], f);
+		found = check_beginning(l, l->segment[first - 1], f);
 		first -= found == 0;
 	}
 	if (found < 0)
@@ -475,7 +477,7 @@ replay_all(struct wal *l, struct fail *f)
 }
 
 static int
-nothing(void *self, const struct record *r, struct fail *f)
+ignore_record(void *self, const struct record *r, struct fail *f)
 {
 	(void)self;
 	(void)r;
@@ -490,7 +492,8 @@ open_folder(struct wal *l, struct fail *f)
 	uint64_t cut;
 
 	if (disk_make_folder(l->folder, f) == 0)
-		l->lock = record_log_open(path, LIMIT, nothing, NULL, &cut, f);
+		l->lock = record_log_open(path, LIMIT, ignore_record, NULL,
+					  &cut, f);
 	free(path);
 	return l->lock ? 0 : -1;
 }
@@ -545,7 +548,7 @@ begin_segment(struct wal *l, const struct message *plan,
 	uint64_t cut;
 
 	record_log_close(l->file);
-	l->file = record_log_open(path, LIMIT, nothing, NULL, &cut, f);
+	l->file = record_log_open(path, LIMIT, ignore_record, NULL, &cut, f);
 	free(path);
 	if (!l->file)
 		return -1;
@@ -562,8 +565,8 @@ begin_segment(struct wal *l, const struct message *plan,
 
 /* Begin a new segment with a checkpoint and the server's plan. */
 static int
-begin_from(struct wal *l, const struct server *server,
-	   const struct message *load, uint64_t other, struct fail *f)
+begin_segment_from(struct wal *l, const struct server *server,
+		   const struct message *load, uint64_t other, struct fail *f)
 {
 	struct pack model = { 0 }, plan = { 0 };
 	const struct message m = server_plan(server, load->cut.step, &model,
@@ -593,7 +596,7 @@ write_freeze(struct wal *l, const struct server *server,
 	m.cut.cut = WIRE_NONE;
 	m.cut.part = m.cut.run;
 	m.blob = (struct frame){ name, strlen(name), NULL };
-	if (begin_from(l, server, &m, hash_checkpoint(l, name), f) < 0)
+	if (begin_segment_from(l, server, &m, hash_checkpoint(l, name), f) < 0)
 		return -1;
 	l->cut = freeze->cut.cut;
 	l->cut_number = l->number;
@@ -622,7 +625,7 @@ move_aside(struct wal *l, const char *old, struct fail *f)
  * not end, in place of those kept before.
  */
 static int
-keep_aside(struct wal *l, const struct server *server, struct fail *f)
+keep_unsaved(struct wal *l, const struct server *server, struct fail *f)
 {
 	char run[33], *old = disk_path("%s.old", l->folder);
 	uint64_t last;
@@ -658,7 +661,7 @@ write_plan(struct wal *l, const struct server *server,
 		return 0;
 	if (begins == 0)
 		return l->file ? write_message(l, KIND_CHANGE, plan, f) : 0;
-	if (keep_aside(l, server, f) < 0)
+	if (keep_unsaved(l, server, f) < 0)
 		return -1;
 	l->cut_number = 0;
 	l->saved = plan->plan.step;
@@ -668,8 +671,8 @@ write_plan(struct wal *l, const struct server *server,
 
 /* Write a change that may begin or end segments. */
 static int
-write_turn(struct wal *l, const struct server *server,
-	   const struct message *m, struct fail *f)
+write_boundary(struct wal *l, const struct server *server,
+	       const struct message *m, struct fail *f)
 {
 	switch (m->kind) {
 	case MESSAGE_FREEZE:
@@ -684,7 +687,7 @@ write_turn(struct wal *l, const struct server *server,
 		if (!l->file)
 			return 0;
 		l->saved = m->cut.step;
-		return begin_from(l, server, m, 0, f) < 0 ||
+		return begin_segment_from(l, server, m, 0, f) < 0 ||
 			remove_before(l, l->number, f) < 0 ? -1 : 0;
 	default:
 		return write_plan(l, server, m, f);
@@ -696,7 +699,7 @@ write_turn(struct wal *l, const struct server *server,
  * changes before it.
  */
 static bool
-is_turn(const struct message *m)
+is_boundary(const struct message *m)
 {
 	return m->kind == MESSAGE_FREEZE || m->kind == MESSAGE_THAW ||
 		m->kind == MESSAGE_LOAD || m->kind == MESSAGE_PLAN;
@@ -707,7 +710,7 @@ is_turn(const struct message *m)
  * what a killed server loses then.
  */
 static int
-make_safe(struct wal *l, struct fail *f)
+sync_log(struct wal *l, struct fail *f)
 {
 	if (failpoint("log-unsafe", f) < 0)
 		return 0;
@@ -736,17 +739,17 @@ wal_run(struct wal *l, struct server *server, struct fail *f)
 		return -1;
 	for (;;) {
 		c = server_change(server, l->next);
-		for (; c && !is_turn(&c->message); c = c->next, l->next++)
+		for (; c && !is_boundary(&c->message); c = c->next, l->next++)
 			if (l->file && write_message(l, KIND_CHANGE,
 						     &c->message, f) < 0)
 				return -1;
-		if (l->file && make_safe(l, f) < 0)
+		if (l->file && sync_log(l, f) < 0)
 			return -1;
 		server_durable(server, l->next - 1);
 		c = server_change(server, l->next);
 		if (!c || server_acted(server) + 1 < l->next)
 			return 0;
-		if (write_turn(l, server, &c->message, f) < 0)
+		if (write_boundary(l, server, &c->message, f) < 0)
 			return -1;
 		l->next++;
 	}
