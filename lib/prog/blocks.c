@@ -103,7 +103,7 @@ read_span(struct blocks *b, const struct record_range *s, struct kept *to,
  * were passed over.
  */
 static void
-pass_holes(struct kept *k)
+skip_holes(struct kept *k)
 {
 	const size_t count = records(k);
 	size_t *example = mem_alloc(count, sizeof(*example));
@@ -136,7 +136,7 @@ read_block(struct blocks *b, struct fail *f)
 				      sizeof(*k->order));
 		block_order(block.seed, k->order, records(k));
 		if (k->holes > 0)
-			pass_holes(k);
+			skip_holes(k);
 	}
 	block_release(&block);
 	return got;
@@ -158,7 +158,7 @@ count_span(struct blocks *b, struct fail *f)
 }
 
 static void *
-run(void *arg)
+run_reader(void *arg)
 {
 	struct blocks *b = arg;
 	const uint64_t one = 1;
@@ -211,7 +211,8 @@ blocks_new(const struct model *model, size_t dataset,
 	b->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->work, NULL);
-	if (b->event < 0 || pthread_create(&b->thread, NULL, run, b) != 0)
+	if (b->event < 0 ||
+	    pthread_create(&b->thread, NULL, run_reader, b) != 0)
 		abort();	/* no descriptor or no thread is left */
 	return b;
 }
@@ -227,7 +228,7 @@ release(struct kept *k)
 
 /* Finish the file of the cache that was begun, within PATIENCE_MS. */
 static void
-finish(struct blocks *b)
+finish_cache(struct blocks *b)
 {
 	const uint64_t until = clock_ms() + PATIENCE_MS;
 
@@ -252,7 +253,7 @@ blocks_free(struct blocks *b)
 	close(b->event);
 	pthread_cond_destroy(&b->work);
 	pthread_mutex_destroy(&b->lock);
-	finish(b);
+	finish_cache(b);
 	skip_records_end(&b->bad);
 	order_release(&b->order);
 	if (b->job == JOB_COUNT_DONE && b->status == 0)
@@ -271,7 +272,7 @@ blocks_fd(const struct blocks *b)
 }
 
 static bool
-same(const struct text *frame, const struct frame *f)
+is_same_frame(const struct text *frame, const struct frame *f)
 {
 	return frame->size == f->size && f->size > 0 &&
 		memcmp(frame->data, f->data, f->size) == 0;
@@ -281,7 +282,7 @@ static struct kept *
 find(struct blocks *b, const struct frame *f)
 {
 	for (size_t i = 0; i < b->count; i++)
-		if (same(&b->kept[i].frame, f))
+		if (is_same_frame(&b->kept[i].frame, f))
 			return &b->kept[i];
 	return NULL;
 }
@@ -302,7 +303,7 @@ least_used(struct blocks *b)
  * longest ago.
  */
 static void
-collect(struct blocks *b)
+collect_block(struct blocks *b)
 {
 	struct kept *to = least_used(b);
 	uint64_t events;
@@ -334,7 +335,7 @@ void
 blocks_want(struct blocks *b, const struct frame *want, size_t count)
 {
 	pthread_mutex_lock(&b->lock);
-	collect(b);
+	collect_block(b);
 	/* The most urgent one is touched last, so it is replaced last. */
 	for (size_t i = count; i > 0; i--) {
 		struct kept *k = find(b, &want[i - 1]);
@@ -394,7 +395,7 @@ blocks_count(struct blocks *b, const struct frame *span)
 	bool begun = false;
 
 	pthread_mutex_lock(&b->lock);
-	collect(b);
+	collect_block(b);
 	if (b->job == JOB_NONE) {
 		begin(b, JOB_COUNT, span);
 		begun = true;
@@ -410,7 +411,7 @@ blocks_counted(struct blocks *b, struct record_range_tally *tally,
 	int got = 0;
 
 	pthread_mutex_lock(&b->lock);
-	collect(b);
+	collect_block(b);
 	if (b->job == JOB_COUNT_DONE) {
 		got = b->status < 0 ? -1 : 1;
 		*tally = b->tally;

@@ -16,7 +16,7 @@ struct checkpoint_watch {
 	int fd;				/* of inotify; -1: not available */
 	int watch;			/* on the checkpoint given out last; -1:
 					   none */
-	int above;			/* on the parent of dir; -1: none */
+	int parent_watch;	/* on the parent of dir; -1: none */
 	struct checkpoint_list list;	/* as at the last look */
 	size_t next;			/* next to give out */
 	bool begun;			/* all up to step were given out */
@@ -37,7 +37,7 @@ checkpoint_watch_open(const char *dir)
 	struct checkpoint_watch *w = mem_alloc(1, sizeof(*w));
 
 	w->dir = mem_text(dir);
-	w->watch = w->above = -1;
+	w->watch = w->parent_watch = -1;
 	w->news_ms = clock_ms();
 	w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	return w;
@@ -78,14 +78,15 @@ checkpoint_watch_fd(const struct checkpoint_watch *w)
 
 /* Watch the parent of a folder that does not exist. */
 static void
-watch_above(struct checkpoint_watch *w)
+watch_parent(struct checkpoint_watch *w)
 {
 	char *above = disk_path("./%s", w->dir), *end = strrchr(above, '/');
 	const char *path = *w->dir == '/' ? above + 2 : above;
 
 	end[*w->dir == '/' && end == path] = '\0';
-	w->above = inotify_add_watch(w->fd, path, IN_CREATE | IN_MOVED_TO |
-				     IN_ONLYDIR);
+	w->parent_watch = inotify_add_watch(w->fd, path,
+					    IN_CREATE | IN_MOVED_TO |
+					    IN_ONLYDIR);
 	free(above);
 }
 
@@ -100,7 +101,7 @@ watch_folder(const struct checkpoint_watch *w)
  * after this, so a later change is a new event.
  */
 static void
-watch(struct checkpoint_watch *w)
+set_watches(struct checkpoint_watch *w)
 {
 	char events[4096];
 
@@ -108,12 +109,12 @@ watch(struct checkpoint_watch *w)
 		return;
 	/* Set anew each time, because folders may come and go. */
 	if (watch_folder(w) < 0) {
-		watch_above(w);
+		watch_parent(w);
 		watch_folder(w);	/* in case the folder was made just
 					   now */
-	} else if (w->above >= 0) {
-		inotify_rm_watch(w->fd, w->above);
-		w->above = -1;
+	} else if (w->parent_watch >= 0) {
+		inotify_rm_watch(w->fd, w->parent_watch);
+		w->parent_watch = -1;
 	}
 	/* The last checkpoint may be made the final one later. */
 	if (w->last)
@@ -128,7 +129,7 @@ watch(struct checkpoint_watch *w)
  * path of the last one.
  */
 static void
-pass_over(struct checkpoint_watch *w)
+skip_returned(struct checkpoint_watch *w)
 {
 	for (; w->begun && w->next < w->list.count &&
 	     w->list.step[w->next] <= w->step; w->next++)
@@ -142,10 +143,10 @@ checkpoint_watch_look(struct checkpoint_watch *w, struct fail *f)
 {
 	checkpoint_list_free(&w->list);
 	w->next = 0;
-	watch(w);
+	set_watches(w);
 	if (checkpoint_list(&w->list, w->dir, f) < 0)
 		return -1;
-	pass_over(w);
+	skip_returned(w);
 	return 0;
 }
 

@@ -624,8 +624,8 @@ find_dataset(const struct model *model, const char *name, size_t *dataset,
 
 /* One of the data sets; most: for --plan, of each input of the model. */
 static int
-cut_one(struct coord_settings *s, const struct coord_data *data,
-	const struct model *model, size_t *most, struct fail *f)
+split_dataset(struct coord_settings *s, const struct coord_data *data,
+	      const struct model *model, size_t *most, struct fail *f)
 {
 	const uint64_t streams = coord_streams(&s->o);
 	const uint64_t batch = data->batch ? data->batch : s->o.batch;
@@ -656,7 +656,7 @@ cut_one(struct coord_settings *s, const struct coord_data *data,
 }
 
 static int
-cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
+split_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 {
 	size_t inputs, *most;
 	int status = 0;
@@ -672,7 +672,7 @@ cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 	most = mem_alloc(inputs, sizeof(*most));
 	for (size_t i = 0; i < s->datas && status == 0; i++)
 		if (s->data[i].inputs > 0)
-			status = cut_one(s, &s->data[i], model, most, f);
+			status = split_dataset(s, &s->data[i], model, most, f);
 	if (status == 0 && s->plan_only)
 		model_expect(model, most);
 	free(most);
@@ -681,8 +681,8 @@ cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 
 /* As many as the model's local lines say. */
 static int
-take_local(struct coord_options *o, const struct model_local *l,
-	   struct fail *f)
+set_local_steps(struct coord_options *o, const struct model_local *l,
+		struct fail *f)
 {
 	if (o->batches > 1)
 		return fail(f, FAIL_CONFIG, "--accumulate: %s: local steps "
@@ -709,7 +709,7 @@ find_batches(struct coord_options *o, const struct model *model,
 	const struct model_local local = model_local(model);
 	const char *where = local.steps > 0 ? local.where : "--accumulate";
 
-	if (local.steps > 0 && take_local(o, &local, f) < 0)
+	if (local.steps > 0 && set_local_steps(o, &local, f) < 0)
 		return -1;
 	if (o->batch > MAX_BATCH / o->batches)
 		return fail(f, FAIL_USAGE, "%s: %" PRIu64 " batches "
@@ -780,7 +780,7 @@ coord_settings_check(struct coord_settings *s, struct model *model,
 {
 	if (find_batches(&s->o, model, f) < 0 ||
 	    check_own_data(&s->o, model, f) < 0 ||
-	    cut_inputs(s, model, f) < 0 ||
+	    split_inputs(s, model, f) < 0 ||
 	    endpoint_check(s->bind, ENDPOINT_BIND, f) < 0 ||
 	    check_patterns(&s->o, model, f) < 0 ||
 	    plan_check(model, &s->o.partitioner, s->o.servers, f) < 0)

@@ -89,7 +89,7 @@ feed_fds(const struct feed *feed, struct pollfd *fds)
 
 /* Return the inputs of the data set without a name. */
 static const struct input_files *
-unnamed(const struct feed *feed)
+unnamed_input(const struct feed *feed)
 {
 	return &feed->o.input[0];
 }
@@ -118,7 +118,7 @@ static void
 begin_blocks(struct feed *feed)
 {
 	const struct model *model = worker_model(feed->worker);
-	const struct reader_options *o = &unnamed(feed)->reader;
+	const struct reader_options *o = &unnamed_input(feed)->reader;
 
 	feed->wants = worker_batches(feed->worker) + MORE_BLOCKS;
 	feed->want = mem_alloc(feed->wants, sizeof(*feed->want));
@@ -166,7 +166,8 @@ check_inputs(const struct feed *feed, struct fail *f)
 				    "ps-coord data for all workers (-d): name "
 				    "them in one place");
 	}
-	if (unnamed(feed)->count == 0 || model_dataset(model, 0).inputs > 0)
+	if (unnamed_input(feed)->count == 0 ||
+	    model_dataset(model, 0).inputs > 0)
 		return 0;
 	return fail(f, FAIL_USAGE, "ps-work has inputs, and the model reads "
 		    "none of them: %s", model_datasets(model) > 1 ?
@@ -180,7 +181,7 @@ begin_data(struct feed *feed)
 {
 	const struct feed_options *o = &feed->o;
 	const struct model *model = worker_model(feed->worker);
-	const size_t none = unnamed(feed)->count == 0;
+	const size_t none = unnamed_input(feed)->count == 0;
 	size_t inputs;
 	const struct input *input = model_inputs(model, &inputs);
 
@@ -305,7 +306,7 @@ end_data(struct feed *feed)
 
 /* Read the next step's batch from our own data; returns as inputs_take(). */
 static int
-take_own(struct feed *feed, uint64_t datasets)
+read_own_batch(struct feed *feed, uint64_t datasets)
 {
 	const size_t want = worker_want(feed->worker);
 	const int got = feed->data_over || want == 0 ? 0 :
@@ -321,7 +322,7 @@ take_own(struct feed *feed, uint64_t datasets)
  * been read.
  */
 static bool
-have_slices(const struct feed *feed)
+has_all_slices(const struct feed *feed)
 {
 	struct lease_slice s;
 	size_t k = 0;
@@ -356,20 +357,20 @@ copy_slices(struct feed *feed, size_t dataset, struct batch *to)
  * first.
  */
 static int
-take_slices(struct feed *feed)
+assemble_batch(struct feed *feed)
 {
 	const struct model *model = worker_model(feed->worker);
 	const uint64_t all = worker_datasets(feed->worker);
 	const uint64_t own = all & ~worker_leased(feed->worker);
 	int got = 1;
 
-	if (!have_slices(feed))
+	if (!has_all_slices(feed))
 		return 0;
 	if (model_datasets(model) == 1)
 		return copy_slices(feed, 0, &feed->batch);
 	if (own == 0)
 		batch_reset(&feed->batch);
-	else if (take_own(feed, own) <= 0)
+	else if (read_own_batch(feed, own) <= 0)
 		return 0;
 	for (size_t d = 0; d < model_datasets(model) && got > 0; d++) {
 		struct batch *part = &feed->leased[d].part;
@@ -389,7 +390,7 @@ feed_slices(struct feed *feed)
 
 	count_split(feed);
 	want_blocks(feed);
-	while ((got = take_slices(feed)) != 0) {
+	while ((got = assemble_batch(feed)) != 0) {
 		if (got > 0) {
 			give_batch(feed);
 		} else {
@@ -417,7 +418,7 @@ feed_steps(struct feed *feed)
 		inputs_put_back(feed->data, &feed->batch);
 		feed->data_over = false;
 	}
-	while (take_own(feed, worker_datasets(feed->worker)) > 0)
+	while (read_own_batch(feed, worker_datasets(feed->worker)) > 0)
 		give_batch(feed);
 }
 
@@ -449,7 +450,7 @@ static void
 begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
 {
 	const struct model *model = worker_model(feed->worker);
-	const struct reader_options *usual = &unnamed(feed)->reader;
+	const struct reader_options *usual = &unnamed_input(feed)->reader;
 	const bool own = e->count == 0;
 	const struct record_range_format *how = worker_format(feed->worker);
 	struct reader_options o = {

@@ -24,14 +24,14 @@ struct prefetch {
 	struct reader *reader;
 	struct batch ring[AHEAD];	/* `ready` batches, from first on */
 	size_t first, ready;
-	struct batch rest, spare;	/* see regroup() */
+	struct batch rest, spare;	/* see rebatch() */
 	struct batch part;		/* see prefetch_take_into() */
 	size_t size;			/* examples of a batch; 0: not asked for
 					   yet */
 	bool over, waiting, quit;
 	bool woken;			/* the event has a count to be read */
 	bool busy;			/* the thread is opening or reading */
-	bool may_hang;			/* and perhaps blocked for ever */
+	bool may_block;			/* and perhaps blocked for ever */
 	struct commands commands;	/* run by the reader */
 	atomic_bool stop;		/* the reader is to stop */
 	struct prefetch *next;		/* in the list left_behind */
@@ -97,7 +97,7 @@ is_full(const struct prefetch *p)
 }
 
 static void *
-run(void *arg)
+run_reader(void *arg)
 {
 	struct prefetch *p = arg;
 	struct fail why;
@@ -137,7 +137,7 @@ run(void *arg)
  * file or one that does not exist does not.
  */
 static bool
-may_hang(char *const *file, size_t count)
+may_block(char *const *file, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (source_once(file[i]) ||
@@ -178,8 +178,8 @@ prefetch_open(const struct model *model, size_t dataset, char *const *files,
 	p->file = mem_alloc(count, sizeof(*p->file));
 	for (; p->files < count; p->files++)
 		p->file[p->files] = mem_text(files[p->files]);
-	p->may_hang = may_hang(files, count);
-	if (!p->may_hang && open_reader(p, f) < 0) {
+	p->may_block = may_block(files, count);
+	if (!p->may_block && open_reader(p, f) < 0) {
 		release(p);
 		return NULL;
 	}
@@ -191,7 +191,8 @@ prefetch_open(const struct model *model, size_t dataset, char *const *files,
 	p->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->room, NULL);
-	if (p->event < 0 || pthread_create(&p->thread, NULL, run, p) != 0)
+	if (p->event < 0 ||
+	    pthread_create(&p->thread, NULL, run_reader, p) != 0)
 		abort();	/* no descriptor or no thread is left */
 	return p;
 }
@@ -217,7 +218,7 @@ prefetch_close(struct prefetch *p)
 	atomic_store(&p->stop, true);
 	pthread_mutex_lock(&p->lock);
 	p->quit = true;
-	hangs = p->busy && p->may_hang;
+	hangs = p->busy && p->may_block;
 	pthread_cond_signal(&p->room);
 	pthread_mutex_unlock(&p->lock);
 	if (hangs) {
@@ -236,7 +237,7 @@ prefetch_close(struct prefetch *p)
 }
 
 static void
-pass_front(struct prefetch *p)
+drop_front(struct prefetch *p)
 {
 	p->first = (p->first + 1) % AHEAD;
 	p->ready--;
@@ -247,7 +248,7 @@ pass_front(struct prefetch *p)
  * batches of the ring that are never needed take no memory.
  */
 static void
-reuse(struct prefetch *p, struct batch used)
+recycle_batch(struct prefetch *p, struct batch used)
 {
 	struct batch *left = &p->ring[(p->first + AHEAD - 1) % AHEAD];
 	struct batch *next = &p->ring[(p->first + p->ready + p->busy) % AHEAD];
@@ -279,11 +280,11 @@ append(struct batch *to, const struct batch *from, size_t first, size_t end)
  * examples left over are the rest.  Return false if there are not enough yet.
  */
 static bool
-regroup(struct prefetch *p, size_t n, struct batch *batch)
+rebatch(struct prefetch *p, size_t n, struct batch *batch)
 {
 	struct batch rest;
 
-	for (; p->rest.examples < n && p->ready > 0; pass_front(p))
+	for (; p->rest.examples < n && p->ready > 0; drop_front(p))
 		append(&p->rest, &p->ring[p->first], 0,
 		       p->ring[p->first].examples);
 	if (p->rest.examples < n && (!p->over || p->rest.examples == 0))
@@ -318,10 +319,10 @@ prefetch_take(struct prefetch *p, size_t n, struct batch *batch)
 	p->size = n;
 	if (fits) {
 		*batch = p->ring[p->first];
-		pass_front(p);
-		reuse(p, empty);
+		drop_front(p);
+		recycle_batch(p, empty);
 		got = 1;
-	} else if (regroup(p, n, batch)) {
+	} else if (rebatch(p, n, batch)) {
 		got = 1;
 	} else if (p->over) {
 		got = -1;

@@ -140,8 +140,8 @@ wait_for_batch(const struct scoring *g, const struct values *v,
  * cannot be used, the present one stays.
  */
 static int
-renew(struct scoring *g, struct checkpoint_model *s, struct evaluation *e,
-      struct fail *f)
+use_newer_checkpoint(struct scoring *g, struct checkpoint_model *s,
+		     struct evaluation *e, struct fail *f)
 {
 	struct checkpoint *from = newer_look(g->newer, clock_ms());
 	char ours[33], theirs[33];
@@ -191,8 +191,8 @@ warn_of_values(struct scoring *g, const struct checkpoint_model *s,
  * does.
  */
 static int
-fill(struct scoring *g, const struct values *v, const struct evaluation *e,
-     struct fail *f)
+fill_values(struct scoring *g, const struct values *v,
+	    const struct evaluation *e, struct fail *f)
 {
 	if (v->live)
 		return live_fill(v->live, e->compute, f);
@@ -208,10 +208,10 @@ score_batch(struct scoring *g, const struct values *v, struct evaluation *e,
 {
 	int status;
 
-	if (g->newer && renew(g, v->snapshot, e, f) < 0)
+	if (g->newer && use_newer_checkpoint(g, v->snapshot, e, f) < 0)
 		return -1;
 	evaluation_begin(e, &g->batch);
-	status = fill(g, v, e, f);
+	status = fill_values(g, v, e, f);
 	if (status != 0)
 		return status;
 	if (v->live && cli_stop)	/* the values did not come */
