@@ -27,7 +27,7 @@ struct crew {
 };
 
 static void *
-live(void *self)
+run_thread(void *self)
 {
 	const struct member *m = self;
 	struct crew *c = m->crew;
@@ -63,7 +63,7 @@ begin_threads(struct crew *c, size_t members)
 		struct member *m = &c->member[c->members];
 
 		*m = (struct member){ .crew = c, .number = c->members };
-		status = pthread_create(&m->thread, NULL, live, m);
+		status = pthread_create(&m->thread, NULL, run_thread, m);
 		if (status != 0)
 			break;
 	}

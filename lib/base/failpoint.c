@@ -16,7 +16,7 @@
 static atomic_ulong met[MAX_POINTS];
 
 static int
-act(const char *action, const char *name, struct fail *f)
+run_action(const char *action, const char *name, struct fail *f)
 {
 	const struct timespec second = { .tv_sec = 1 };
 
@@ -49,7 +49,7 @@ failpoint(const char *name, struct fail *f)
 			const unsigned long now = ++met[i];
 
 			if (*end == ':' && (count == 0 || count == now) &&
-			    act(end + 1, name, f) < 0)
+			    run_action(end + 1, name, f) < 0)
 				return -1;
 		}
 		at = strchr(at, ',');

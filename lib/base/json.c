@@ -51,7 +51,7 @@ json_line(const json_t *value, size_t flags)
 
 /* Return the place after the string that begins at p. */
 static const char *
-pass_string(const char *p)
+skip_string(const char *p)
 {
 	for (p++; *p != '"'; p++)
 		p += *p == '\\';
@@ -67,7 +67,7 @@ value_length(const char *from)
 
 	for (; depth > 0 || !strchr(BLANKS ",}", *p); p++) {
 		if (*p == '"')
-			p = pass_string(p) - 1;
+			p = skip_string(p) - 1;
 		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
 	}
 	return (size_t)(p - from);
@@ -86,7 +86,7 @@ json_member(const char *line, const char *key, const json_t *value)
 		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
 		if (*p != '"')
 			continue;
-		end = pass_string(p);
+		end = skip_string(p);
 		p = end + strspn(end, BLANKS) - 1;
 		if (depth != 1 || p[1] != ':' ||
 		    (size_t)(end - start) != n + 1 ||
@@ -105,7 +105,7 @@ json_member(const char *line, const char *key, const json_t *value)
 static _Thread_local size_t left = SIZE_MAX;
 
 static void *
-take(size_t size)
+alloc_limited(size_t size)
 {
 	if (left == SIZE_MAX)
 		return malloc(size);
@@ -118,9 +118,9 @@ take(size_t size)
 }
 
 static void
-take_care(void)
+limit_memory(void)
 {
-	json_set_alloc_funcs(take, free);
+	json_set_alloc_funcs(alloc_limited, free);
 }
 
 json_t *
@@ -129,7 +129,7 @@ json_read(const char *text, size_t size, size_t flags, json_error_t *error)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	json_t *value;
 
-	pthread_once(&once, take_care);
+	pthread_once(&once, limit_memory);
 	left = JSON_MOST;
 	value = json_loadb(text, size, flags, error);
 	if (!value && left == 0)

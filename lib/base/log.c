@@ -32,7 +32,7 @@ log_begin(const char *name, enum log_level level, const char *path,
 /* One fputs() is one write(), so that the lines of several programs that share
    a log stay whole. */
 static void
-say(const char *format, va_list args)
+write_line(const char *format, va_list args)
 {
 	char text[640], shown[sizeof(text)], line[680];
 
@@ -48,7 +48,7 @@ log_error(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(format, args);
+	write_line(format, args);
 	va_end(args);
 }
 
@@ -58,7 +58,7 @@ log_answer(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(format, args);
+	write_line(format, args);
 	va_end(args);
 }
 
@@ -69,7 +69,7 @@ log_warn(const char *format, ...)
 
 	va_start(args, format);
 	if (log_level >= LOG_NORMAL)
-		say(format, args);
+		write_line(format, args);
 	va_end(args);
 }
 
@@ -94,6 +94,6 @@ log_info(const char *format, ...)
 
 	va_start(args, format);
 	if (log_level >= LOG_VERBOSE)
-		say(format, args);
+		write_line(format, args);
 	va_end(args);
 }

@@ -25,7 +25,7 @@ names_release(struct names *n)
 
 /* Return the slot where a name is, or where it would go. */
 static size_t *
-place(const struct names *n, const char *name, size_t size)
+find_slot(const struct names *n, const char *name, size_t size)
 {
 	size_t at = (size_t)hash64(name, size) & (n->slots - 1);
 
@@ -42,13 +42,13 @@ place(const struct names *n, const char *name, size_t size)
 
 /* Double the slots, so that at most half of them are taken. */
 static void
-widen(struct names *n)
+grow_slots(struct names *n)
 {
 	n->slots = n->slots ? 2 * n->slots : 16;
 	free(n->slot);
 	n->slot = mem_alloc(n->slots, sizeof(*n->slot));
 	for (size_t i = 0; i < n->count; i++)
-		*place(n, n->entry[i].name, n->entry[i].size) = i + 1;
+		*find_slot(n, n->entry[i].name, n->entry[i].size) = i + 1;
 }
 
 void
@@ -57,8 +57,8 @@ names_put(struct names *n, const char *name, size_t size, size_t number)
 	size_t *slot;
 
 	if (2 * (n->count + 1) > n->slots)
-		widen(n);
-	slot = place(n, name, size);
+		grow_slots(n);
+	slot = find_slot(n, name, size);
 	if (*slot > 0) {
 		n->entry[*slot - 1].number = number;
 		return;
@@ -72,7 +72,7 @@ names_put(struct names *n, const char *name, size_t size, size_t number)
 size_t
 names_get(const struct names *n, const char *name, size_t size)
 {
-	const size_t *slot = n->slots ? place(n, name, size) : NULL;
+	const size_t *slot = n->slots ? find_slot(n, name, size) : NULL;
 
 	return slot && *slot > 0 ? n->entry[*slot - 1].number : NAMES_NONE;
 }
@@ -111,7 +111,7 @@ names_sorted_release(struct names_sorted *s)
 /* Return the place, in alphabetical order, of the first name that is not below
    the first n characters of the text. */
 static size_t
-first_from(const struct names_sorted *s, const char *text, size_t n)
+lower_bound(const struct names_sorted *s, const char *text, size_t n)
 {
 	size_t low = 0, high = s->count;
 
@@ -144,7 +144,7 @@ names_match(struct names_sorted *s, const char *text, bool pattern,
 	const size_t n = text[plain] ? plain : plain + 1;
 
 	*count = 0;
-	for (size_t i = first_from(s, text, n); i < s->count &&
+	for (size_t i = lower_bound(s, text, n); i < s->count &&
 	     strncmp(s->name[s->order[i]], text, n) == 0; i++) {
 		const char *name = s->name[s->order[i]];
 

@@ -56,7 +56,7 @@ settings_add(struct settings *s, const char *word, struct fail *f)
 /* Remember a key that is asked for.  Without any setting settings_done() has
    nothing to refuse, so the list would not be used. */
 static void
-note(struct settings *s, const char *key)
+note_asked(struct settings *s, const char *key)
 {
 	if (s->count == 0)
 		return;
@@ -73,7 +73,7 @@ settings_text(struct settings *s, const char *key)
 {
 	struct setting *found = find(s, key);
 
-	note(s, key);
+	note_asked(s, key);
 	if (!found)
 		return NULL;
 	found->used = true;
@@ -147,7 +147,7 @@ settings_floats(struct settings *s, const char *key, size_t *count)
 }
 
 static int
-unknown(const struct settings *s, const char *key, struct fail *f)
+fail_unknown(const struct settings *s, const char *key, struct fail *f)
 {
 	struct choices near = { .word = key };
 	struct text known = { 0 };
@@ -168,6 +168,6 @@ settings_done(const struct settings *s, struct fail *f)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (!s->list[i].used)
-			return unknown(s, s->list[i].key, f);
+			return fail_unknown(s, s->list[i].key, f);
 	return 0;
 }
