@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW	64	/* empty entries that are not worth a tidy() */
+#define FEW	64	/* empty entries that are not worth a compact() */
 
 void
 age_histogram_release(struct age_histogram *d)
@@ -59,7 +59,7 @@ by_update(const void *left, const void *right)
  * entries.
  */
 static void
-tidy(struct age_histogram *d)
+compact(struct age_histogram *d)
 {
 	size_t olds = 0;
 
@@ -79,10 +79,10 @@ tidy(struct age_histogram *d)
 }
 
 static void
-tidy_if_worth(struct age_histogram *d)
+compact_if_worth(struct age_histogram *d)
 {
 	if (d->mixed || d->gone > FEW + d->olds / 2)
-		tidy(d);
+		compact(d);
 }
 
 void
@@ -91,7 +91,7 @@ age_histogram_take_old(struct age_histogram *d, uint64_t update)
 	const struct age_histogram_old key = { update, 0 };
 	struct age_histogram_old *one;
 
-	tidy_if_worth(d);
+	compact_if_worth(d);
 	one = bsearch(&key, d->old, d->olds, sizeof(*d->old), by_update);
 	if (--one->count == 0)
 		d->gone++;
@@ -101,7 +101,7 @@ age_histogram_take_old(struct age_histogram *d, uint64_t update)
 
 /* Move the counts of the updates before first from the array to old[]. */
 static void
-move_on(struct age_histogram *d, uint64_t first)
+move_old_counts(struct age_histogram *d, uint64_t first)
 {
 	const size_t past = first - d->first < d->counts ?
 		(size_t)(first - d->first) : d->counts;
@@ -115,7 +115,7 @@ move_on(struct age_histogram *d, uint64_t first)
 			d->counts * sizeof(*d->count));
 	d->left -= d->left < past ? d->left : past;
 	d->first = first;
-	tidy_if_worth(d);
+	compact_if_worth(d);
 }
 
 void
@@ -128,7 +128,7 @@ age_histogram_add_other(struct age_histogram *d, uint64_t update)
 		return;
 	}
 	if (update - d->first >= AGE_HISTOGRAM_NEW)
-		move_on(d, update - AGE_HISTOGRAM_NEW / 2);
+		move_old_counts(d, update - AGE_HISTOGRAM_NEW / 2);
 
 	const size_t at = (size_t)(update - d->first);
 
@@ -147,7 +147,7 @@ age_histogram_forget(struct age_histogram *d, uint64_t before, uint64_t *update)
 {
 	uint64_t rows;
 
-	tidy_if_worth(d);
+	compact_if_worth(d);
 	for (; d->old_left < d->olds; d->old_left++) {
 		struct age_histogram_old *one = &d->old[d->old_left];
 

@@ -12,7 +12,7 @@ scale(float *sum, size_t n, float factor)
 }
 
 static TARGET_CLONES void
-bound(float *sum, size_t n, float limit)
+clamp(float *sum, size_t n, float limit)
 {
 	for (size_t i = 0; i < n; i++) {
 		const float low = sum[i] < -limit ? -limit : sum[i];
@@ -42,7 +42,7 @@ add_squares(double total, const struct gradient *g)
  * number of examples instead of dividing every sum.
  */
 static float
-factor(double squares, float limit, size_t examples)
+clip_factor(double squares, float limit, size_t examples)
 {
 	const double most = (double)limit * (double)examples;
 	const double norm = sqrt(squares);
@@ -52,7 +52,7 @@ factor(double squares, float limit, size_t examples)
 
 /* Return the optimizer that clips the gradient: the first that sees it. */
 static const struct optimizer *
-clipper(const struct gradient *g)
+clipping_optimizer(const struct gradient *g)
 {
 	const struct variable *v = g->variable;
 
@@ -67,19 +67,19 @@ clipper(const struct gradient *g)
 static void
 clip_together(struct gradient *g, size_t count, size_t at, size_t examples)
 {
-	const struct optimizer *o = clipper(&g[at]);
+	const struct optimizer *o = clipping_optimizer(&g[at]);
 	double squares = 0;
 	float by;
 
 	for (size_t i = 0; i < at; i++)
-		if (clipper(&g[i]) == o)
+		if (clipping_optimizer(&g[i]) == o)
 			return;		/* done at the optimizer's first one */
 	for (size_t i = at; i < count; i++)
-		if (clipper(&g[i]) == o)
+		if (clipping_optimizer(&g[i]) == o)
 			squares = add_squares(squares, &g[i]);
-	by = factor(squares, o->global_clipnorm, examples);
+	by = clip_factor(squares, o->global_clipnorm, examples);
 	for (size_t i = at; i < count; i++)
-		if (by < 1 && clipper(&g[i]) == o)
+		if (by < 1 && clipping_optimizer(&g[i]) == o)
 			scale(g[i].sum, g[i].rows * g[i].width, by);
 }
 
@@ -87,17 +87,17 @@ void
 clip_gradients(struct gradient *g, size_t count, size_t examples)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct optimizer *o = clipper(&g[i]);
+		const struct optimizer *o = clipping_optimizer(&g[i]);
 		const size_t n = g[i].rows * g[i].width;
 
 		if (!o)
 			continue;
 		if (o->clipvalue > 0) {
-			bound(g[i].sum, n, (float)((double)o->clipvalue *
+			clamp(g[i].sum, n, (float)((double)o->clipvalue *
 						   (double)examples));
 		} else if (o->clipnorm > 0) {
-			const float by = factor(add_squares(0, &g[i]),
-						o->clipnorm, examples);
+			const float by = clip_factor(add_squares(0, &g[i]),
+						     o->clipnorm, examples);
 
 			if (by < 1)
 				scale(g[i].sum, n, by);

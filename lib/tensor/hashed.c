@@ -5,7 +5,7 @@
  * array of 2^64 rows, so they do not depend on which rows are there.
  */
 static void
-start(const void *data, uint64_t id, float *row)
+fill_row(const void *data, uint64_t id, float *row)
 {
 	const struct hashed *h = data;
 	const struct variable *v = h->variable;
@@ -27,7 +27,7 @@ hashed_table(const struct hashed *h, size_t ranges)
 	const struct table_kind kind = {
 		.width = shape_width(v->shape),
 		.slots = v->optimizer ? v->optimizer->slots : 0,
-		.start = start, .data = h, .admit = v->admit, .age = v->age,
+		.start = fill_row, .data = h, .admit = v->admit, .age = v->age,
 		.most = v->most > 0 && each == 0 ? 1 : each
 	};
 

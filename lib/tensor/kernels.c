@@ -273,7 +273,7 @@ kernel_int8_scale(float largest)
  * Return x / scale, kept between -127 and 127 though the quotient was rounded.
  */
 static inline float
-in_scales(float x, float scale)
+scale_clamped(float x, float scale)
 {
 	const float y = fabsf(x) < FLT_MIN ? 0 : x / scale;
 	const float above = y < -127 ? -127 : y;
@@ -293,7 +293,8 @@ kernel_to_int8(int8_t *restrict to, const float *restrict x, size_t n,
 
 	for (size_t i = 0; i < n; i++)
 		to[i] = scale > 0 ?
-			(int8_t)(in_scales(x[i], scale) + round - round) : 0;
+			(int8_t)(scale_clamped(x[i], scale) + round - round) :
+				0;
 }
 
 /*
@@ -313,7 +314,7 @@ kernel_draw_int8(int8_t *restrict to, const float *restrict x, size_t n,
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		const float y = in_scales(x[i], scale);
+		const float y = scale_clamped(x[i], scale);
 		int32_t q = (int32_t)y;
 		uint32_t h = low + (uint32_t)(first + i) * 0x9e3779b9u;
 

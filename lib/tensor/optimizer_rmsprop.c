@@ -40,7 +40,7 @@ with_momentum(float *restrict w, float *restrict v, float *restrict m,
  * NaN; here it is 0 then.
  */
 static inline float
-spread(float v, float b)
+variance(float v, float b)
 {
 	const float d = v - b * b;
 
@@ -58,7 +58,7 @@ centered(float *restrict w, float *restrict v, float *restrict b,
 		v[i] = c.rho * v[i] + c.rest * (g * g);
 		b[i] = c.rho * b[i] + c.rest * g;
 		w[i] = decayed(w[i], s) - s.rate * g /
-			sqrtf(spread(v[i], b[i]) + c.epsilon);
+			sqrtf(variance(v[i], b[i]) + c.epsilon);
 	}
 }
 
@@ -73,7 +73,7 @@ centered_with_momentum(float *restrict w, float *restrict v,
 		v[i] = c.rho * v[i] + c.rest * (g * g);
 		b[i] = c.rho * b[i] + c.rest * g;
 		m[i] = c.momentum * m[i] + s.rate * g /
-		       sqrtf(spread(v[i], b[i]) + c.epsilon);
+		       sqrtf(variance(v[i], b[i]) + c.epsilon);
 		w[i] = decayed(w[i], s) - m[i];
 	}
 }

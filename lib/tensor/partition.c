@@ -21,7 +21,7 @@ count_fits(const char *text, uint64_t *n)
 
 /* "fixed" takes a count; "min" and "max" take bytes and perhaps a count. */
 static bool
-fits(struct partitioner *p, char **word, size_t words)
+parse_words(struct partitioner *p, char **word, size_t words)
 {
 	if (words == 1 && strcmp(word[0], "none") == 0)
 		return true;
@@ -54,7 +54,7 @@ partitioner_parse(struct partitioner *p, const char *text, struct fail *f)
 		     mem_text(text);
 	size_t words;
 	char **word = text_split(copy, ':', &words);
-	const bool good = fits(&found, word, words);
+	const bool good = parse_words(&found, word, words);
 
 	free(word);
 	free(copy);
@@ -463,7 +463,7 @@ struct heap {
 };
 
 static void
-put(struct heap *h, size_t at, struct load load)
+heap_put(struct heap *h, size_t at, struct load load)
 {
 	h->load[at] = load;
 	h->at[load.index] = at;
@@ -482,9 +482,9 @@ add_load(struct heap *h, size_t server, uint64_t bytes)
 			below++;
 		if (lighter(&load, &h->load[below]))
 			break;
-		put(h, at, h->load[below]);
+		heap_put(h, at, h->load[below]);
 	}
-	put(h, at, load);
+	heap_put(h, at, load);
 }
 
 /*
@@ -539,8 +539,8 @@ balance(struct place *list, struct load *shard, size_t count,
 }
 
 static void
-take_turns(struct place *list, const struct load *shard, size_t count,
-	   const struct variable *variables, struct placement_range on)
+place_round_robin(struct place *list, const struct load *shard, size_t count,
+		  const struct variable *variables, struct placement_range on)
 {
 	const size_t servers = (size_t)(on.last - on.first) + 1;
 	size_t next = 0;
@@ -594,7 +594,7 @@ partition_plan(const struct variable *variables, size_t n,
 		if (placement->rule == PLACE_BALANCED)
 			balance(list, shard, some, variables, on, held);
 		else
-			take_turns(list, shard, some, variables, on);
+			place_round_robin(list, shard, some, variables, on);
 		if (!range)	/* the variables without a range come last */
 			break;
 	}

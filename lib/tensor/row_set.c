@@ -28,8 +28,8 @@ copy(float *row, float *block, size_t width, bool back)
 }
 
 static inline void
-move(const struct row_set p, size_t width, size_t behind, float *block,
-     bool back)
+copy_rows(const struct row_set p, size_t width, size_t behind, float *block,
+	  bool back)
 {
 	size_t k = 0;
 
@@ -46,49 +46,50 @@ move(const struct row_set p, size_t width, size_t behind, float *block,
  * without a call.
  */
 static inline void
-move_any(const struct row_set *p, size_t behind, float *block, bool back)
+copy_rows_any_width(const struct row_set *p, size_t behind, float *block,
+		    bool back)
 {
 	switch (p->width) {
 	case 1:
-		move(*p, 1, behind, block, back);
+		copy_rows(*p, 1, behind, block, back);
 		break;
 	case 2:
-		move(*p, 2, behind, block, back);
+		copy_rows(*p, 2, behind, block, back);
 		break;
 	case 3:
-		move(*p, 3, behind, block, back);
+		copy_rows(*p, 3, behind, block, back);
 		break;
 	case 4:
-		move(*p, 4, behind, block, back);
+		copy_rows(*p, 4, behind, block, back);
 		break;
 	case 5:
-		move(*p, 5, behind, block, back);
+		copy_rows(*p, 5, behind, block, back);
 		break;
 	case 6:
-		move(*p, 6, behind, block, back);
+		copy_rows(*p, 6, behind, block, back);
 		break;
 	case 7:
-		move(*p, 7, behind, block, back);
+		copy_rows(*p, 7, behind, block, back);
 		break;
 	case 8:
-		move(*p, 8, behind, block, back);
+		copy_rows(*p, 8, behind, block, back);
 		break;
 	case 16:
-		move(*p, 16, behind, block, back);
+		copy_rows(*p, 16, behind, block, back);
 		break;
 	default:
-		move(*p, p->width, behind, block, back);
+		copy_rows(*p, p->width, behind, block, back);
 	}
 }
 
 void
 row_set_gather(const struct row_set *p, size_t behind, float *to)
 {
-	move_any(p, behind, to, false);
+	copy_rows_any_width(p, behind, to, false);
 }
 
 void
 row_set_scatter(const struct row_set *p, size_t behind, const float *from)
 {
-	move_any(p, behind, (float *)(uintptr_t)from, true);
+	copy_rows_any_width(p, behind, (float *)(uintptr_t)from, true);
 }

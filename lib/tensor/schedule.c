@@ -16,8 +16,8 @@ struct schedule_kind {
 };
 
 static int
-need(struct settings *s, const struct schedule *schedule, const char *key,
-     struct fail *f)
+require_key(struct settings *s, const struct schedule *schedule,
+	    const char *key, struct fail *f)
 {
 	if (settings_text(s, key))
 		return 0;
@@ -28,7 +28,7 @@ need(struct settings *s, const struct schedule *schedule, const char *key,
 static int
 parse_steps(struct schedule *p, struct settings *s, struct fail *f)
 {
-	if (need(s, p, "decay_steps", f) < 0)
+	if (require_key(s, p, "decay_steps", f) < 0)
 		return -1;
 	return settings_uint(s, "decay_steps", &p->decay_steps, 1, UINT64_MAX,
 			     f);
@@ -36,15 +36,15 @@ parse_steps(struct schedule *p, struct settings *s, struct fail *f)
 
 /* Return how much of the decay is over: 1 at its end, and more behind it. */
 static double
-part(const struct schedule *p, double s)
+decay_fraction(const struct schedule *p, double s)
 {
 	return s / (double)p->decay_steps;
 }
 
 static double
-capped_part(const struct schedule *p, double s)
+capped_fraction(const struct schedule *p, double s)
 {
-	return fmin(part(p, s), 1);
+	return fmin(decay_fraction(p, s), 1);
 }
 
 static int
@@ -66,30 +66,32 @@ constant(const struct schedule *p, double s)
 static int
 parse_rate(struct schedule *p, struct settings *s, struct fail *f)
 {
-	if (parse_steps(p, s, f) < 0 || need(s, p, "decay_rate", f) < 0 ||
+	if (parse_steps(p, s, f) < 0 ||
+	    require_key(s, p, "decay_rate", f) < 0 ||
 	    settings_float(s, "decay_rate", &p->decay_rate, 0, FLT_MAX, f) < 0)
 		return -1;
 	return settings_bool(s, "staircase", &p->staircase, f);
 }
 
 static double
-stairs(const struct schedule *p, double s)
+staircase_fraction(const struct schedule *p, double s)
 {
-	return p->staircase ? floor(part(p, s)) : part(p, s);
+	return p->staircase ? floor(decay_fraction(p, s)) :
+		decay_fraction(p, s);
 }
 
 static double
 exponential(const struct schedule *p, double s)
 {
 	return (double)p->learning_rate *
-	       pow((double)p->decay_rate, stairs(p, s));
+	       pow((double)p->decay_rate, staircase_fraction(p, s));
 }
 
 static double
 inverse_time(const struct schedule *p, double s)
 {
 	return (double)p->learning_rate /
-	       (1 + (double)p->decay_rate * stairs(p, s));
+	       (1 + (double)p->decay_rate * staircase_fraction(p, s));
 }
 
 static int
@@ -110,7 +112,7 @@ polynomial(const struct schedule *p, double s)
 	const double end = (double)p->end_learning_rate;
 
 	return ((double)p->learning_rate - end) *
-	       pow(1 - capped_part(p, s), (double)p->power) + end;
+	       pow(1 - capped_fraction(p, s), (double)p->power) + end;
 }
 
 static int
@@ -128,9 +130,9 @@ parse_cosine(struct schedule *p, struct settings *s, struct fail *f)
 	 * either one without the other is an error.
 	 */
 	if (settings_text(s, "warmup_steps"))
-		return need(s, p, "warmup_target", f);
+		return require_key(s, p, "warmup_target", f);
 	if (settings_text(s, "warmup_target"))
-		return need(s, p, "warmup_steps", f);
+		return require_key(s, p, "warmup_steps", f);
 	return 0;
 }
 
@@ -151,7 +153,8 @@ cosine(const struct schedule *p, double s)
 		top = target;
 		s -= warm;
 	}
-	return top * ((1 - alpha) * .5 * (1 + cos(pi * capped_part(p, s))) +
+	return top * ((1 - alpha) * .5 *
+		      (1 + cos(pi * capped_fraction(p, s))) +
 		      alpha);
 }
 
@@ -160,7 +163,7 @@ cosine(const struct schedule *p, double s)
  * the words.
  */
 static char **
-words(struct settings *s, const char *key, char **copy, size_t *n)
+list_words(struct settings *s, const char *key, char **copy, size_t *n)
 {
 	*copy = mem_text(settings_text(s, key));
 	return text_split(*copy, ',', n);
@@ -199,9 +202,9 @@ parse_list(struct schedule *p, struct settings *s, const char *key,
 	size_t n;
 	bool good;
 
-	if (need(s, p, key, f) < 0)
+	if (require_key(s, p, key, f) < 0)
 		return -1;
-	word = words(s, key, &copy, &n);
+	word = list_words(s, key, &copy, &n);
 	good = fits(p, word, n);
 	free(word);
 	free(copy);
@@ -315,7 +318,7 @@ schedule_at(const struct schedule *p, uint64_t s)
  * warm-up that begins there pass through 0, but freeze nothing.
  */
 static bool
-moves(const struct schedule *p)
+is_ever_positive(const struct schedule *p)
 {
 	return p->pieces == 0 && (p->learning_rate > 0 ||
 				  p->warmup_target > 0 ||
@@ -329,13 +332,13 @@ schedule_asked(const struct schedule *p, uint64_t s, float asked)
 
 	if (asked < 0)
 		return rate * -asked;
-	return asked > 0 && (rate > 0 || moves(p)) ? asked : rate;
+	return asked > 0 && (rate > 0 || is_ever_positive(p)) ? asked : rate;
 }
 
 bool
 schedule_still(const struct schedule *p)
 {
-	bool still = !moves(p);
+	bool still = !is_ever_positive(p);
 
 	for (size_t i = 0; i <= p->pieces && p->pieces > 0; i++)
 		still = still && !(p->value[i] > 0);
@@ -349,7 +352,7 @@ schedule_constant(const struct schedule *p)
 }
 
 static bool
-same(float a, float b)
+equal_rates(float a, float b)
 {
 	return !(a < b) && !(a > b);
 }
@@ -359,15 +362,16 @@ schedule_same(const struct schedule *a, const struct schedule *b)
 {
 	bool is = a->kind == b->kind && a->decay_steps == b->decay_steps &&
 		a->warmup_steps == b->warmup_steps &&
-		same(a->learning_rate, b->learning_rate) &&
-		same(a->decay_rate, b->decay_rate) &&
-		same(a->end_learning_rate, b->end_learning_rate) &&
-		same(a->power, b->power) && same(a->alpha, b->alpha) &&
-		same(a->warmup_target, b->warmup_target) &&
+		equal_rates(a->learning_rate, b->learning_rate) &&
+		equal_rates(a->decay_rate, b->decay_rate) &&
+		equal_rates(a->end_learning_rate, b->end_learning_rate) &&
+		equal_rates(a->power, b->power) &&
+			equal_rates(a->alpha, b->alpha) &&
+		equal_rates(a->warmup_target, b->warmup_target) &&
 		a->staircase == b->staircase && a->pieces == b->pieces;
 
 	for (size_t i = 0; is && i <= a->pieces && a->pieces > 0; i++)
-		is = same(a->value[i], b->value[i]) &&
+		is = equal_rates(a->value[i], b->value[i]) &&
 			(i == a->pieces || a->boundary[i] == b->boundary[i]);
 	return is;
 }

@@ -131,8 +131,8 @@ make_layout(const struct table_kind *kind)
 		l.key_step = sizeof(uint64_t);
 	}
 	/*
-	 * A group of places that stay free lies behind the last one: find_far()
-	 * may look into the group behind any group.
+	 * A group of places that stay free lies behind the last one:
+	 * find_displaced() may look into the group behind any group.
 	 */
 	l.page_bytes = sizeof(struct page) + whole_lines(l.row_at +
 		(l.places + GROUP) * l.row_step + l.row_bytes);
@@ -237,7 +237,7 @@ find(const struct layout *l, uintptr_t entry, uint64_t key)
 
 /* Give a place to a key that has none, in a page that is not full. */
 static uint32_t
-take(const struct layout *l, uintptr_t entry, uint64_t key)
+place_key(const struct layout *l, uintptr_t entry, uint64_t key)
 {
 	struct page *p = entry_page(entry);
 	uint32_t group = group_of(l, entry, key) * GROUP, place;
@@ -403,7 +403,7 @@ copy_row(const struct table *t, uintptr_t to, struct page *from,
 	 uint32_t place, uint64_t key)
 {
 	const struct layout *l = &t->layout;
-	const uint32_t at = take(l, to, key);
+	const uint32_t at = place_key(l, to, key);
 
 	memcpy(row_at(l, entry_page(to), at), row_at(l, from, place),
 	       l->row_bytes);
@@ -613,7 +613,7 @@ table_waiting(const struct table *t)
 }
 
 static void
-start_row(const struct table *t, uint64_t key, float *row)
+init_row(const struct table *t, uint64_t key, float *row)
 {
 	if (t->kind.start)
 		t->kind.start(t->kind.data, hash_unmix(key), row);
@@ -644,7 +644,7 @@ struct place {
 };
 
 static inline bool
-is_beside(const struct layout *l)
+has_inline_rows(const struct layout *l)
 {
 	return l->key_step == l->row_step;
 }
@@ -659,7 +659,7 @@ fetch_group(const struct layout *l, const char *key)
 
 /* Set first[] to the group of each key, and prefetch the keys of each group. */
 static inline void
-fetch_places(const struct table *t, const struct layout *l,
+fetch_groups(const struct table *t, const struct layout *l,
 	     const uint64_t *key, size_t count, struct place *first)
 {
 	for (size_t k = 0; k < count; k++) {
@@ -668,7 +668,7 @@ fetch_places(const struct table *t, const struct layout *l,
 		struct page *p = entry_page(entry);
 
 		first[k].key = (const char *)key_at(l, p, place);
-		if (!is_beside(l))
+		if (!has_inline_rows(l))
 			first[k].row = (char *)row_at(l, p, place);
 		fetch_group(l, first[k].key);
 	}
@@ -689,15 +689,15 @@ has_key(const struct layout *l, const struct place *first, size_t i,
  * added up without a branch, which would be mispredicted.
  */
 static inline float *
-find_near(const struct layout *l, const struct place *first, uint64_t key,
-	  bool *far)
+find_in_group(const struct layout *l, const struct place *first, uint64_t key,
+	      bool *far)
 {
 	size_t at = 0;
 
 	for (size_t i = 1; i < GROUP; i++)
 		at += i * has_key(l, first, i, key);
 	*far = !has_key(l, first, at, key) | (key == 0);
-	return (float *)(void *)(at * l->row_step + (is_beside(l) ?
+	return (float *)(void *)(at * l->row_step + (has_inline_rows(l) ?
 			(char *)(uintptr_t)first->key + l->row_at :
 			first->row));
 }
@@ -708,9 +708,9 @@ find_near(const struct layout *l, const struct place *first, uint64_t key,
  * them are in the next group.
  */
 static inline size_t
-find_far(const struct table *t, const struct layout *l,
-	 const struct place *first, const size_t *far, size_t count,
-	 const uint64_t *key, float **row)
+find_displaced(const struct table *t, const struct layout *l,
+	       const struct place *first, const size_t *far, size_t count,
+	       const uint64_t *key, float **row)
 {
 	size_t found = 0;
 
@@ -720,12 +720,12 @@ find_far(const struct table *t, const struct layout *l,
 		const size_t k = far[i];
 		const struct place next = {
 			first[k].key + GROUP * l->key_step,
-			is_beside(l) ? NULL :
+			has_inline_rows(l) ? NULL :
 				first[k].row + GROUP * l->row_step
 		};
 		bool farther;
 
-		row[k] = find_near(l, &next, key[k], &farther);
+		row[k] = find_in_group(l, &next, key[k], &farther);
 		if (farther)
 			row[k] = row_of(t, key[k]);
 		found += row[k] != NULL;
@@ -746,25 +746,25 @@ find_far(const struct table *t, const struct layout *l,
 #define AHEAD	16
 
 static inline size_t
-find_as(const struct table *t, const struct layout *l, const uint64_t *key,
-	size_t count, size_t floats, float **row)
+find_with_layout(const struct table *t, const struct layout *l,
+		 const uint64_t *key, size_t count, size_t floats, float **row)
 {
 	struct place first[TABLE_BATCH];
 	size_t far[TABLE_BATCH], fars = 0;
 
-	fetch_places(t, l, key, count, first);
+	fetch_groups(t, l, key, count, first);
 	for (size_t k = 0; k < count; k++) {
 		const size_t ahead = k + AHEAD < count ? k + AHEAD : k;
 		bool is_far;
 
 		__builtin_prefetch(first[ahead].key, 1);
-		row[k] = find_near(l, &first[k], key[k], &is_far);
+		row[k] = find_in_group(l, &first[k], key[k], &is_far);
 		far[fars] = k;
 		fars += is_far;
-		if (!is_beside(l))
+		if (!has_inline_rows(l))
 			apply_fetch(row[k], floats);
 	}
-	return count - fars + find_far(t, l, first, far, fars, key, row);
+	return count - fars + find_displaced(t, l, first, far, fars, key, row);
 }
 
 /*
@@ -778,12 +778,12 @@ find_rows(const struct table *t, const uint64_t *key, size_t count,
 	struct layout l = t->layout;
 	size_t found;
 
-	if (is_beside(&l) && l.key_step == 2 * sizeof(uint64_t)) {
+	if (has_inline_rows(&l) && l.key_step == 2 * sizeof(uint64_t)) {
 		l.key_step = l.row_step = 2 * sizeof(uint64_t);
 		l.row_at = sizeof(uint64_t);
-		found = find_as(t, &l, key, count, floats, row);
+		found = find_with_layout(t, &l, key, count, floats, row);
 	} else {
-		found = find_as(t, &l, key, count, floats, row);
+		found = find_with_layout(t, &l, key, count, floats, row);
 	}
 	for (size_t k = 0; (l.dated || t->counting) && k < count; k++)
 		if (row[k] && is_gone(t, row[k])) {
@@ -809,14 +809,14 @@ copy_values(const float *const *row, size_t count, size_t width, float *to)
  * which has room for count rows.
  */
 static void
-fill_in(const struct table *t, const uint64_t *key, size_t count,
-	float **row, float *start)
+fill_missing(const struct table *t, const uint64_t *key, size_t count,
+	     float **row, float *start)
 {
 	for (size_t k = 0; k < count; k++) {
 		if (row[k])
 			continue;
 		row[k] = start + k * t->layout.floats;
-		start_row(t, key[k], row[k]);
+		init_row(t, key[k], row[k]);
 	}
 }
 
@@ -834,7 +834,7 @@ table_pull(const struct table *t, const uint64_t *key, size_t count,
 				start = mem_alloc(TABLE_BATCH *
 						  t->layout.floats,
 						  sizeof(*start));
-			fill_in(t, key + done, some, row, start);
+			fill_missing(t, key + done, some, row, start);
 		}
 		copy_values((const float *const *)row, some, width,
 			    values + done * width);
@@ -876,7 +876,7 @@ make_row(struct table *t, uint64_t key, size_t least)
 	       split(t, key, SPREAD_CROWD, 0))
 		entry = entry_of(t, key);
 	if (place == NOWHERE)
-		place = take(l, entry, key);
+		place = place_key(l, entry, key);
 	t->rows++;
 	return row_at(l, entry_page(entry), place);
 }
@@ -918,7 +918,7 @@ touch(struct table *t, uint64_t key, bool *made)
 	if (!row)
 		return NULL;
 	set_date(t, row, false, t->now);
-	start_row(t, key, row);
+	init_row(t, key, row);
 	*made = true;
 	return row;
 }
