@@ -17,7 +17,7 @@
  * offsets.
  */
 static bool
-runs(const struct feature *f)
+has_offsets(const struct feature *f)
 {
 	return input_width(f->input) == 0;
 }
@@ -26,7 +26,7 @@ static void
 begin(struct feature *f, const struct input *in)
 {
 	*f = (struct feature){ .input = in };
-	if (in && runs(f))
+	if (in && has_offsets(f))
 		feature_set_offset(f, 0, 0);
 }
 
@@ -123,7 +123,7 @@ append(struct feature *to, size_t examples, const struct feature *from,
 	const size_t width = input_width(to->input);
 	size_t at = examples * width, first = i * width, n = count * width;
 
-	if (runs(to)) {
+	if (has_offsets(to)) {
 		at = to->offset[examples];
 		first = from->offset[i];
 		n = append_offsets(to, examples, from->offset + i, count);
@@ -202,7 +202,7 @@ batch_expect(struct batch *b, size_t examples)
 size_t
 feature_count(const struct feature *f, size_t examples)
 {
-	return runs(f) ? f->offset[examples] :
+	return has_offsets(f) ? f->offset[examples] :
 		examples * input_width(f->input);
 }
 

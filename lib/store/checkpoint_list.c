@@ -220,8 +220,8 @@ checkpoint_prune(const char *dir, uint64_t newest, size_t keep, bool verify,
  * meanwhile, so there must be a newer one: list the folder again.
  */
 static struct checkpoint *
-pick(const struct checkpoint_list *list, const char *dir, bool *again,
-     void (*warn)(const char *))
+open_newest(const struct checkpoint_list *list, const char *dir, bool *again,
+	    void (*warn)(const char *))
 {
 	struct checkpoint *c = NULL;
 	struct fail f;
@@ -254,7 +254,7 @@ checkpoint_newest(const char *dir, void (*warn)(const char *text),
 		if (checkpoint_list(&list, dir, f) < 0)
 			return NULL;
 		seen = list.count;
-		c = pick(&list, dir, &again, warn);
+		c = open_newest(&list, dir, &again, warn);
 		checkpoint_list_free(&list);
 	}
 	if (!c)
@@ -263,7 +263,7 @@ checkpoint_newest(const char *dir, void (*warn)(const char *text),
 	return c;
 }
 
-/* Open the newest checkpoint of a folder; *again as for pick(). */
+/* Open the newest checkpoint of a folder; *again as for open_newest(). */
 static struct checkpoint *
 open_last(const char *dir, bool verify, bool *again, struct fail *f)
 {

@@ -251,7 +251,7 @@ checkpoint_write_part(const char *dir, const char *name, size_t i, size_t n,
 }
 
 static void
-stamp(char time_text[32])
+write_time(char time_text[32])
 {
 	const time_t now = getenv("SOURCE_DATE_EPOCH") ?
 			   (time_t)tar_time() : time(NULL);
@@ -266,7 +266,8 @@ stamp(char time_text[32])
  * file system can exchange names.
  */
 static int
-move(const char *dir, const char *from, const char *name, struct fail *f)
+publish_folder(const char *dir, const char *from, const char *name,
+	       struct fail *f)
 {
 	char *to = disk_path("%s/%s", dir, name);
 	char *old = disk_path("%s/" DISK_TEMP "old-%s", dir, name);
@@ -353,7 +354,7 @@ checkpoint_publish(const char *dir, const char *name,
 	if (fd >= 0)
 		close(fd);
 	if (*m.info.time == '\0')
-		stamp(m.info.time);
+		write_time(m.info.time);
 	find_previous(dir, &m.info);
 	if (r == 0) {
 		manifest_write(&m, parts.member, parts.members, &text);
@@ -367,7 +368,7 @@ checkpoint_publish(const char *dir, const char *name,
 	if (r == 0)
 		r = write_text(folder, &text, f);
 	if (r == 0)
-		r = move(dir, folder, name, f);
+		r = publish_folder(dir, folder, name, f);
 	text_release(&text);
 	parts_release(&parts);
 	free(copy);

@@ -227,7 +227,7 @@ read_file(const char *path, struct text *text, struct fail *f)
 }
 
 static json_t *
-load(const char *source, bool is_file, struct fail *f)
+load_json(const char *source, bool is_file, struct fail *f)
 {
 	struct text text = { 0 };
 	json_error_t error;
@@ -308,7 +308,7 @@ cluster_read(struct cluster *c, const char *source, const char *task,
 	if (task && parse_task(c, task, f) < 0)
 		return -1;
 	if (source) {
-		json_t *root = load(source, is_file, f);
+		json_t *root = load_json(source, is_file, f);
 
 		done = root ? read_root(c, root, !task, f) : -1;
 		json_decref(root);

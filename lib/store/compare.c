@@ -15,7 +15,7 @@ struct sums {
 };
 
 static void
-add_one(struct sums *s, double a, double b)
+add_difference(struct sums *s, double a, double b)
 {
 	double d = fabs(a - b);
 
@@ -37,9 +37,9 @@ add(struct sums *s, bool numbers, const void *a, const void *b, size_t n)
 	const float *value[] = { a, b };
 
 	for (size_t i = 0; numbers && i < n; i++)
-		add_one(s, (double)number[0][i], (double)number[1][i]);
+		add_difference(s, (double)number[0][i], (double)number[1][i]);
 	for (size_t i = 0; !numbers && i < n; i++)
-		add_one(s, (double)value[0][i], (double)value[1][i]);
+		add_difference(s, (double)value[0][i], (double)value[1][i]);
 }
 
 /* An array of one of the two checkpoints, and its rows that are in memory. */
@@ -58,8 +58,8 @@ struct side {
 };
 
 static void
-begin(struct side *s, const struct merged_arrays *from,
-      const struct merged_array *array)
+side_begin(struct side *s, const struct merged_arrays *from,
+	   const struct merged_array *array)
 {
 	const size_t width = shape_width(array->shape);
 
@@ -75,7 +75,7 @@ begin(struct side *s, const struct merged_arrays *from,
 }
 
 static void
-end(struct side *s)
+side_end(struct side *s)
 {
 	free(s->row);
 	free(s->id);
@@ -83,7 +83,7 @@ end(struct side *s)
 
 /* Read the next block, which is empty after the last row. */
 static int
-load(struct side *s, struct fail *f)
+side_load(struct side *s, struct fail *f)
 {
 	size_t left;
 
@@ -104,7 +104,7 @@ compare_rows(struct side *a, struct side *b, struct compare_item *item,
 	struct sums sums = { 0 };
 	int r;
 
-	while (r = load(a, f) < 0 ? -1 : load(b, f), r == 0 &&
+	while (r = side_load(a, f) < 0 ? -1 : side_load(b, f), r == 0 &&
 	       a->block.count > 0)
 		add(&sums, a->array->numbers, a->row, b->row,
 		    a->block.count * a->width);
@@ -115,7 +115,7 @@ compare_rows(struct side *a, struct side *b, struct compare_item *item,
 
 /* Go to the next row of a hashed table, if there is one. */
 static int
-advance(struct side *s, struct fail *f)
+next_row(struct side *s, struct fail *f)
 {
 	const bool was_there = s->there;
 	const uint64_t last = s->key;
@@ -123,7 +123,7 @@ advance(struct side *s, struct fail *f)
 	s->next += was_there;
 	if (s->next == s->block.count) {
 		s->next = 0;
-		if (load(s, f) < 0)
+		if (side_load(s, f) < 0)
 			return -1;
 	}
 	s->there = s->block.count > 0;
@@ -146,7 +146,7 @@ join_rows(struct side *a, struct side *b, struct compare_item *item,
 {
 	struct sums sums = { 0 };
 	size_t both = 0;
-	int r = advance(a, f) < 0 ? -1 : advance(b, f);
+	int r = next_row(a, f) < 0 ? -1 : next_row(b, f);
 
 	while (r == 0 && (a->there || b->there)) {
 		const bool in_a = a->there && (!b->there || a->key <= b->key);
@@ -161,12 +161,12 @@ join_rows(struct side *a, struct side *b, struct compare_item *item,
 			item->only[in_b]++;
 		}
 		if (in_a)
-			r = advance(a, f);
+			r = next_row(a, f);
 		if (r == 0 && in_b)
-			r = advance(b, f);
+			r = next_row(b, f);
 	}
 	if (both == 0)
-		item->misfit = "no row in both";
+		item->mismatch = "no row in both";
 	else
 		item->rms = sqrt(sums.squares / (double)(both * a->width));
 	item->largest = sums.largest;
@@ -174,7 +174,7 @@ join_rows(struct side *a, struct side *b, struct compare_item *item,
 }
 
 static const char *
-misfit(const struct merged_array *a, const struct merged_array *b)
+shape_mismatch(const struct merged_array *a, const struct merged_array *b)
 {
 	if (a->hashed != b->hashed)
 		return "hashed in one only";
@@ -192,15 +192,15 @@ compare_arrays(const struct merged_arrays *w[2], const struct merged_array *a,
 	struct side left, right;
 	int r;
 
-	item->misfit = misfit(a, b);
-	if (item->misfit)
+	item->mismatch = shape_mismatch(a, b);
+	if (item->mismatch)
 		return 0;
-	begin(&left, w[0], a);
-	begin(&right, w[1], b);
+	side_begin(&left, w[0], a);
+	side_begin(&right, w[1], b);
 	r = a->hashed ? join_rows(&left, &right, item, f) :
 		compare_rows(&left, &right, item, f);
-	end(&left);
-	end(&right);
+	side_end(&left);
+	side_end(&right);
 	return r;
 }
 
@@ -236,7 +236,7 @@ compare_wholes(const struct merged_arrays *w[2], bool slots,
 		if (other)
 			r = compare_arrays(w, a, other, to, f);
 		else
-			to->misfit = i < n ? "only in the first" :
+			to->mismatch = i < n ? "only in the first" :
 					     "only in the second";
 	}
 	return r;

@@ -13,7 +13,7 @@
 
 struct compare_item {
 	char *name;			/* "VARIABLE" or "VARIABLE@SLOT" */
-	const char *misfit;		/* why the two arrays cannot be
+	const char *mismatch;		/* why the two arrays cannot be
 					   compared; or NULL */
 	double largest, rms;		/* of the differences; infinity if a
 					   number is NaN in one only */

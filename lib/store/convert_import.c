@@ -177,8 +177,8 @@ check_shape(const struct group *g, const struct target *t, const char *name,
 }
 
 static void *
-place_counts(struct group *g, const char *name, const struct npy *npy,
-	     bool *integers, struct fail *f)
+counts_for(struct group *g, const char *name, const struct npy *npy,
+	   bool *integers, struct fail *f)
 {
 	if (g->counted) {
 		fail(f, FAIL_DATA, "'%s' is there twice", name);
@@ -195,8 +195,8 @@ place_counts(struct group *g, const char *name, const struct npy *npy,
 }
 
 static void *
-place(void *data, const char *name, const struct npy *npy, bool *integers,
-      struct fail *f)
+values_for(void *data, const char *name, const struct npy *npy, bool *integers,
+	   struct fail *f)
 {
 	struct import *x = data;
 	const size_t n = strcspn(name, "@");
@@ -208,7 +208,7 @@ place(void *data, const char *name, const struct npy *npy, bool *integers,
 		if (strlen(g->name) != n || strncmp(name, g->name, n) != 0)
 			continue;
 		if (!g->waits && strcmp(name + n, "@" CONVERT_UPDATES) == 0)
-			return place_counts(g, name, npy, integers, f);
+			return counts_for(g, name, npy, integers, f);
 		t = find_target(g, name[n] ? name + n + 1 : "");
 		if (!t)
 			continue;
@@ -230,7 +230,7 @@ place(void *data, const char *name, const struct npy *npy, bool *integers,
 /* Check that a table has its values and ids, make its other arrays if they are
    missing, and check that all have the same number of rows. */
 static int
-complete(struct group *g, struct fail *f)
+complete_group(struct group *g, struct fail *f)
 {
 	const struct target *ids = find_target(g, CHECKPOINT_ID);
 	const struct target *given = NULL;
@@ -341,13 +341,13 @@ sort_rows(struct group *g, struct fail *f)
 }
 
 static int
-take_tables(struct import *x, const char *path, struct fail *f)
+complete_tables(struct import *x, const char *path, struct fail *f)
 {
 	for (size_t i = 0; i < x->count; i++) {
 		struct group *g = &x->group[i];
 
 		if (g->variable->hashed &&
-		    (complete(g, f) < 0 || count_updates(g, f) < 0 ||
+		    (complete_group(g, f) < 0 || count_updates(g, f) < 0 ||
 		     check_counts(g, f) < 0 || sort_rows(g, f) < 0))
 			return fail_at(f, "%s", path);
 	}
@@ -370,7 +370,7 @@ has_slots(const struct group *g)
 /* Take the counts of the file: they continue if the file has the slots, and
    begin again if the slots do. */
 static int
-take_counts(struct import *x, const char *path, struct fail *f)
+apply_counts(struct import *x, const char *path, struct fail *f)
 {
 	for (size_t i = 0; i < x->count; i++) {
 		struct group *g = &x->group[i];
@@ -419,8 +419,8 @@ check_finite(const struct import *x, const char *path, struct fail *f)
 /* ---- the checkpoint ---- */
 
 static size_t
-describe(const struct group *g, char *name, struct checkpoint_array *array,
-	 struct checkpoint_piece *piece)
+describe_arrays(const struct group *g, char *name,
+		struct checkpoint_array *array, struct checkpoint_piece *piece)
 {
 	const struct variable *v = g->variable;
 
@@ -490,8 +490,8 @@ write_groups(const struct import *x, const struct model_source *source,
 		name[i] = v->hashed ? rows_part_name(v->name, g->waits, all) :
 			mem_text(v->name);
 		if (g->rows > 0)
-			count += describe(g, name[i], array + count,
-					  piece + count);
+			count += describe_arrays(g, name[i], array + count,
+						 piece + count);
 	}
 	r = publish(array, count, source, dir, seed, f);
 	for (size_t i = 0; i < x->count; i++)
@@ -503,8 +503,8 @@ write_groups(const struct import *x, const struct model_source *source,
 }
 
 static void
-notify_missing(const struct import *x, const char *values, uint64_t seed,
-	       void (*warn)(const char *))
+warn_of_missing(const struct import *x, const char *values, uint64_t seed,
+		void (*warn)(const char *))
 {
 	for (size_t i = 0; i < x->count; i++) {
 		const struct group *g = &x->group[i];
@@ -525,7 +525,7 @@ notify_missing(const struct import *x, const char *values, uint64_t seed,
 
 /* Warn of checkpoints of later steps: a run would resume from those. */
 static void
-notify_later(const char *dir, void (*warn)(const char *))
+warn_of_later(const char *dir, void (*warn)(const char *))
 {
 	struct checkpoint_list list;
 	struct fail ignored;
@@ -557,21 +557,21 @@ convert_import(const struct model_source *source, const char *values,
 		return -1;
 	v = model_variables(model, &n);
 	make_groups(&x, v, n, seed);
-	r = arrays_read(values, &(struct arrays_sink){ place, &x }, f);
+	r = arrays_read(values, &(struct arrays_sink){ values_for, &x }, f);
 	if (r == 0)
-		r = take_tables(&x, values, f);
+		r = complete_tables(&x, values, f);
 	if (r == 0)
-		r = take_counts(&x, values, f);
+		r = apply_counts(&x, values, f);
 	if (r == 0)
 		r = check_finite(&x, values, f);
 	if (r == 0)
-		notify_missing(&x, values, seed, warn);
+		warn_of_missing(&x, values, seed, warn);
 	if (r == 0)
 		r = checkpoint_probe(dir, f);
 	if (r == 0)
 		r = write_groups(&x, source, dir, seed, f);
 	if (r == 0)
-		notify_later(dir, warn);
+		warn_of_later(dir, warn);
 	import_release(&x);
 	model_free(model);
 	return r;

@@ -109,8 +109,8 @@ add_difference(const struct compare_item *x, struct text *out)
 {
 	static const char *const where[] = { "first", "second" };
 
-	if (x->misfit)
-		text_add(out, "%s\t%s", x->name, x->misfit);
+	if (x->mismatch)
+		text_add(out, "%s\t%s", x->name, x->mismatch);
 	else
 		text_add(out, "%s\t%.9g\t%.9g", x->name, x->largest, x->rms);
 	for (size_t i = 0; i < 2; i++)
@@ -136,7 +136,7 @@ describe_difference(struct checkpoint *a, struct checkpoint *b, bool slots,
 		const struct compare_item *x = &item[i];
 
 		add_difference(x, out);
-		if (x->misfit || x->largest > tolerance || x->only[0] > 0 ||
+		if (x->mismatch || x->largest > tolerance || x->only[0] > 0 ||
 		    x->only[1] > 0)
 			status = 1;
 	}

@@ -119,7 +119,7 @@ disk_pass_cache(struct disk_file *file)
 
 /* Write through the page cache from now on; false: it was so already. */
 static bool
-use_cache(const struct disk_file *file)
+use_page_cache(const struct disk_file *file)
 {
 	const int flags = fcntl(file->fd, F_GETFL);
 
@@ -137,7 +137,7 @@ write_all(const struct disk_file *file, const char *at, size_t left,
 		/* Some file systems, and the last bytes of a full disk, do not
 		   take our blocks past the cache. */
 		if (n < 0 && (errno == EINTR ||
-			      (errno == EINVAL && use_cache(file))))
+			      (errno == EINVAL && use_page_cache(file))))
 			continue;
 		if (n < 0)
 			return fail_sys(f, FAIL_IO, "cannot write %s",
@@ -203,12 +203,12 @@ write_rest(struct disk_file *file, struct fail *f)
 {
 	if (file->filled == 0)
 		return 0;
-	use_cache(file);
+	use_page_cache(file);
 	return write_block(file, f);
 }
 
 static void
-release(struct disk_file *file)
+release_file(struct disk_file *file)
 {
 	hash_free(file->hash);
 	free(file->room);
@@ -224,7 +224,7 @@ disk_abandon(struct disk_file *file)
 		return;
 	remove_temporary(file);
 	close(file->fd);	/* last, since it releases the lock */
-	release(file);
+	release_file(file);
 }
 
 int
@@ -303,7 +303,7 @@ disk_commit(struct disk_file *file, struct fail *f)
 	else if ((r = failpoint("disk-renamed", f)) == 0 && file->hash)
 		r = disk_sync_parent(file->path, f);
 	close(file->fd);	/* last, since it releases the lock */
-	release(file);
+	release_file(file);
 	return r;
 }
 

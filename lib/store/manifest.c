@@ -30,7 +30,7 @@ manifest_is_number(const char *slot)
 /* ---- names ---- */
 
 static bool
-sound_name(const char *name, const char *extra)
+is_sound_name(const char *name, const char *extra)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		"abcdefghijklmnopqrstuvwxyz0123456789_";
@@ -51,10 +51,10 @@ sound_name(const char *name, const char *extra)
 int
 manifest_check_names(const char *variable, const char *slot, struct fail *f)
 {
-	if (!sound_name(variable, "./+-"))
+	if (!is_sound_name(variable, "./+-"))
 		return fail(f, FAIL_DATA, "variable '%.80s': the name cannot "
 			    "be a file's", variable);
-	if (*slot && !sound_name(slot, ".+-"))
+	if (*slot && !is_sound_name(slot, ".+-"))
 		return fail(f, FAIL_DATA, "slot '%.80s': the name cannot be "
 			    "a file's", slot);
 	return 0;
@@ -63,7 +63,7 @@ manifest_check_names(const char *variable, const char *slot, struct fail *f)
 bool
 manifest_sound_name(const char *name)
 {
-	return sound_name(name, ".+-") && strlen(name) < CHECKPOINT_NAME;
+	return is_sound_name(name, ".+-") && strlen(name) < CHECKPOINT_NAME;
 }
 
 char *
@@ -94,14 +94,14 @@ manifest_member_release(struct manifest_member *m)
 /* ---- writing ---- */
 
 static json_t *
-number(uint64_t n)
+json_number(uint64_t n)
 {
 	assert(n <= INT64_MAX);
 	return json_integer((json_int_t)n);
 }
 
 static void
-set(json_t *object, const char *key, json_t *value)
+set_key(json_t *object, const char *key, json_t *value)
 {
 	if (json_object_set_new(object, key, value) < 0)
 		abort();		/* out of memory, or not UTF-8 */
@@ -146,7 +146,7 @@ add_lines(struct text *out, json_t *object)
 
 /* Append an object, with its hash in front, and free the object. */
 static void
-seal(json_t *object, struct text *out)
+add_hashed(json_t *object, struct text *out)
 {
 	struct hash *hash = hash_new();
 	struct text body = { 0 };
@@ -168,7 +168,7 @@ shape_json(struct shape s)
 	json_t *list = json_array();
 
 	for (int i = 0; i < s.rank; i++)
-		json_array_append_new(list, number(s.dim[i]));
+		json_array_append_new(list, json_number(s.dim[i]));
 	return list;
 }
 
@@ -182,28 +182,29 @@ manifest_part_write(const struct manifest_part *p, struct text *out)
 		char *file = manifest_member_file(m);
 		json_t *item = json_object();
 
-		set(item, "file", json_string(file));
-		set(item, "variable", json_string(m->variable));
-		set(item, "slot", json_string(m->slot));
-		set(item, "shape", shape_json(m->shape));
-		set(item, "first", number(m->rows.first));
-		set(item, "rows", number(m->rows.count));
-		set(item, "updates", number(m->updates));
+		set_key(item, "file", json_string(file));
+		set_key(item, "variable", json_string(m->variable));
+		set_key(item, "slot", json_string(m->slot));
+		set_key(item, "shape", shape_json(m->shape));
+		set_key(item, "first", json_number(m->rows.first));
+		set_key(item, "rows", json_number(m->rows.count));
+		set_key(item, "updates", json_number(m->updates));
 		if (m->since > 0)
-			set(item, "since", number(m->since));
+			set_key(item, "since", json_number(m->since));
 		if (m->begun > 0)
-			set(item, "begun", json_integer((json_int_t)m->begun));
-		set(item, "size", number(m->size));
-		set(item, "hash", json_string(m->hash));
+			set_key(item, "begun",
+				json_integer((json_int_t)m->begun));
+		set_key(item, "size", json_number(m->size));
+		set_key(item, "hash", json_string(m->hash));
 		json_array_append_new(list, item);
 		free(file);
 	}
-	set(object, "format", json_integer(FORMAT));
-	set(object, "name", json_string(p->name));
-	set(object, "part", number(p->part));
-	set(object, "parts", number(p->parts));
-	set(object, "members", list);
-	seal(object, out);
+	set_key(object, "format", json_integer(FORMAT));
+	set_key(object, "name", json_string(p->name));
+	set_key(object, "part", json_number(p->part));
+	set_key(object, "parts", json_number(p->parts));
+	set_key(object, "members", list);
+	add_hashed(object, out);
 }
 
 static bool
@@ -226,15 +227,15 @@ variables_json(const struct manifest_member *m, size_t members)
 		if (i == 0 || !same_array(&m[i - 1], &m[i])) {
 			json_t *item = json_object();
 
-			set(item, "variable", json_string(m[i].variable));
-			set(item, "slot", json_string(m[i].slot));
-			set(item, "shape", shape_json(m[i].shape));
-			set(item, "shards", shards = json_array());
+			set_key(item, "variable", json_string(m[i].variable));
+			set_key(item, "slot", json_string(m[i].slot));
+			set_key(item, "shape", shape_json(m[i].shape));
+			set_key(item, "shards", shards = json_array());
 			json_array_append_new(list, item);
 		}
-		set(shard, "part", number(m[i].part));
-		set(shard, "first", number(m[i].rows.first));
-		set(shard, "rows", number(m[i].rows.count));
+		set_key(shard, "part", json_number(m[i].part));
+		set_key(shard, "first", json_number(m[i].rows.first));
+		set_key(shard, "rows", json_number(m[i].rows.count));
 		json_array_append_new(shards, shard);
 	}
 	return list;
@@ -254,7 +255,7 @@ set_text(json_t *item, const char *key, const char *bytes_key,
 	size_t n = 0;
 
 	if (text) {
-		set(item, key, text);
+		set_key(item, key, text);
 		return;
 	}
 	wide = mem_alloc(2 * size, 1);
@@ -265,7 +266,7 @@ set_text(json_t *item, const char *key, const char *bytes_key,
 			wide[n++] = (char)(0xc0 | c >> 6);
 		wide[n++] = (char)(c < 0x80 ? c : 0x80 | (c & 0x3f));
 	}
-	set(item, bytes_key, json_stringn(wide, n));
+	set_key(item, bytes_key, json_stringn(wide, n));
 	free(wide);
 }
 
@@ -306,42 +307,42 @@ manifest_write(const struct manifest *m, const struct manifest_member *member,
 		char *file = disk_path("shard-%zu-of-%zu.tar", i, m->parts);
 		json_t *part = json_object();
 
-		set(part, "file", json_string(file));
-		set(part, "size", number(m->part[i].size));
-		set(part, "hash", json_string(m->part[i].hash));
+		set_key(part, "file", json_string(file));
+		set_key(part, "size", json_number(m->part[i].size));
+		set_key(part, "hash", json_string(m->part[i].hash));
 		json_array_append_new(parts, part);
 		free(file);
 	}
 	/* A seed has 64 bits, and many readers of JSON round above 2^53. */
 	snprintf(seed, sizeof(seed), "%ju", (uintmax_t)info->seed);
-	set(o, "format", json_integer(FORMAT));
-	set(o, "name", json_string(m->name));
-	set(o, "step", number(info->step));
+	set_key(o, "format", json_integer(FORMAT));
+	set_key(o, "name", json_string(m->name));
+	set_key(o, "step", json_number(info->step));
 	if (info->has_previous)
-		set(o, "previous", number(info->previous));
-	set(o, "final", json_boolean(info->final));
-	set(o, "run", json_string(info->run));
-	set(o, "seed", json_string(seed));
-	set(o, "examples", number(info->examples));
-	set(o, "seconds", json_real(isfinite(info->seconds) ?
-				    info->seconds : 0));
-	set(o, "time", json_string(info->time));
+		set_key(o, "previous", json_number(info->previous));
+	set_key(o, "final", json_boolean(info->final));
+	set_key(o, "run", json_string(info->run));
+	set_key(o, "seed", json_string(seed));
+	set_key(o, "examples", json_number(info->examples));
+	set_key(o, "seconds", json_real(isfinite(info->seconds) ?
+					info->seconds : 0));
+	set_key(o, "time", json_string(info->time));
 	if (info->sampler)
-		set(o, "ledger", json_string(info->sampler));
-	set(o, "parts", parts);
-	set(o, "variables", variables_json(member, members));
-	set(o, "model", model);
+		set_key(o, "ledger", json_string(info->sampler));
+	set_key(o, "parts", parts);
+	set_key(o, "variables", variables_json(member, members));
+	set_key(o, "model", model);
 	if (m->model.values > 0)
-		set(o, "definitions", values);
+		set_key(o, "definitions", values);
 	else
 		json_decref(values);
-	seal(o, out);
+	add_hashed(o, out);
 }
 
 /* ---- reading ---- */
 
 static json_t *
-unseal(const char *text, size_t size, struct fail *f)
+read_hashed(const char *text, size_t size, struct fail *f)
 {
 	const char *sum = text + sizeof(HEAD) - 1;
 	char wanted[HASH_TEXT];
@@ -385,7 +386,7 @@ check_format(json_t *o, struct fail *f)
 
 /* Fail with the reason of json_unpack_ex(), which names keys of the text. */
 static int
-misfit(const json_error_t *e, struct fail *f)
+fail_unpack(const json_error_t *e, struct fail *f)
 {
 	return fail(f, FAIL_DATA, "not as it should be: %s", e->text);
 }
@@ -412,7 +413,7 @@ copy_text(char *to, size_t room, const char *from)
 }
 
 static bool
-sound_hash(const char *text)
+is_sound_hash(const char *text)
 {
 	return strlen(text) == HASH_TEXT - 1 &&
 	       strspn(text, "0123456789abcdef") == HASH_TEXT - 1;
@@ -451,7 +452,7 @@ read_member(struct manifest_member *m, json_t *item, struct fail *f)
 			   "first", &first, "rows", &rows, "updates",
 			   &updates, "size", &size, "hash", &hash, "since",
 			   &since, "begun", &begun) < 0)
-		return misfit(&error, f);
+		return fail_unpack(&error, f);
 	if (has_hidden(item))
 		return fail(f, FAIL_DATA, "'%.80s': a string holds a NUL",
 			    variable);
@@ -465,7 +466,7 @@ read_member(struct manifest_member *m, json_t *item, struct fail *f)
 	    (size_t)rows > shape_rows(m->shape) - (size_t)first)
 		return fail(f, FAIL_DATA, "'%s': numbers out of range",
 			    variable);
-	if (!sound_hash(hash))
+	if (!is_sound_hash(hash))
 		return fail(f, FAIL_DATA, "'%s': no sound hash", variable);
 	m->rows = (struct rows){ (size_t)first, (size_t)rows };
 	m->updates = (uint64_t)updates;
@@ -490,7 +491,7 @@ int
 manifest_part_read(struct manifest_part *p, const char *text, size_t size,
 		   struct fail *f)
 {
-	json_t *o = unseal(text, size, f), *list, *item;
+	json_t *o = read_hashed(text, size, f), *list, *item;
 	json_int_t part, parts;
 	json_error_t error;
 	const char *name;
@@ -502,7 +503,7 @@ manifest_part_read(struct manifest_part *p, const char *text, size_t size,
 	if (json_unpack_ex(o, &error, 0, "{s:s, s:I, s:I, s:o}", "name",
 			   &name, "part", &part, "parts", &parts, "members",
 			   &list) < 0) {
-		misfit(&error, f);
+		fail_unpack(&error, f);
 		goto out;
 	}
 	if (part < 0 || parts > (json_int_t)MANIFEST_PARTS || part >= parts) {
@@ -544,7 +545,7 @@ manifest_part_release(struct manifest_part *p)
 /* The inverse of set_text(): return the text, for the caller to free; NULL:
    there is none under either key. */
 static char *
-take_text(json_t *item, const char *key, const char *bytes_key, size_t *size)
+get_text(json_t *item, const char *key, const char *bytes_key, size_t *size)
 {
 	const json_t *text = json_object_get(item, key);
 	const json_t *source = text ? text : json_object_get(item, bytes_key);
@@ -579,8 +580,8 @@ read_file(struct model_file *file, json_t *item, struct fail *f)
 {
 	size_t size;
 
-	file->name = take_text(item, "name", "name_bytes", &size);
-	file->text = take_text(item, "text", "bytes", &file->size);
+	file->name = get_text(item, "name", "name_bytes", &size);
+	file->text = get_text(item, "text", "bytes", &file->size);
 	if (!file->name || !file->text)
 		return fail(f, FAIL_DATA, "a model file has no name or text");
 	return 0;
@@ -619,8 +620,8 @@ read_values(struct model_source *model, json_t *list, struct fail *f)
 		struct model_value *v = &model->value[i];
 
 		model->values = i + 1;
-		v->name = take_text(item, "name", "name_bytes", &size);
-		v->value = take_text(item, "value", "value_bytes", &size);
+		v->name = get_text(item, "name", "name_bytes", &size);
+		v->value = get_text(item, "value", "value_bytes", &size);
 		if (!v->name || !v->value)
 			return fail(f, FAIL_DATA, "a definition has no name "
 				    "or value");
@@ -648,9 +649,9 @@ read_parts(struct manifest *m, json_t *list, struct fail *f)
 
 		if (json_unpack_ex(item, &error, 0, "{s:s, s:I, s:s}", "file",
 				   &name, "size", &size, "hash", &hash) < 0)
-			r = misfit(&error, f);
+			r = fail_unpack(&error, f);
 		else if (strcmp(name, file) != 0 || size < 0 ||
-			 has_hidden(item) || !sound_hash(hash))
+			 has_hidden(item) || !is_sound_hash(hash))
 			r = fail(f, FAIL_DATA, "part %zu makes no sense", i);
 		free(file);
 		if (r < 0)
@@ -676,7 +677,7 @@ read_info(struct manifest *m, json_t *o, struct fail *f)
 			   "examples", &examples, "seconds", &info->seconds,
 			   "time", &time, "ledger", &sampler, "previous",
 			   &previous) < 0)
-		return misfit(&error, f);
+		return fail_unpack(&error, f);
 	if (step < 0 || examples < 0 || has_hidden(o) ||
 	    !text_uint(seed, &info->seed) ||
 	    !copy_text(info->run, sizeof(info->run), run) ||
@@ -698,7 +699,7 @@ int
 manifest_read(struct manifest *m, const char *text, size_t size,
 	      struct fail *f)
 {
-	json_t *o = unseal(text, size, f);
+	json_t *o = read_hashed(text, size, f);
 	int r = -1;
 
 	if (o && check_format(o, f) == 0 && read_info(m, o, f) == 0 &&

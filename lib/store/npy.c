@@ -58,7 +58,7 @@ skip_space(struct cursor *c)
 
 /* If the word comes next, step over it. */
 static bool
-take(struct cursor *c, const char *word)
+skip_word(struct cursor *c, const char *word)
 {
 	const size_t n = strlen(word);
 
@@ -71,7 +71,7 @@ take(struct cursor *c, const char *word)
 
 /* Read a quoted word without escapes. */
 static bool
-take_quoted(struct cursor *c, char *word, size_t room)
+read_quoted(struct cursor *c, char *word, size_t room)
 {
 	char quote;
 	size_t n = 0;
@@ -89,7 +89,7 @@ take_quoted(struct cursor *c, char *word, size_t room)
 }
 
 static bool
-take_size(struct cursor *c, size_t *size)
+read_size(struct cursor *c, size_t *size)
 {
 	size_t n = 0;
 	const char *start;
@@ -110,15 +110,15 @@ take_size(struct cursor *c, size_t *size)
 static int
 read_shape(struct cursor *c, struct shape *s, struct fail *f)
 {
-	if (!take(c, "("))
+	if (!skip_word(c, "("))
 		return fail(f, FAIL_DATA, "NumPy header: shape is not a tuple");
 	s->rank = 0;
-	while (!take(c, ")")) {
+	while (!skip_word(c, ")")) {
 		if (s->rank == SHAPE_RANK)
 			return fail(f, FAIL_DATA, "NumPy header: more than "
 				    "%d dimensions", SHAPE_RANK);
-		if (!take_size(c, &s->dim[s->rank++]) ||
-		    (!take(c, ",") && (c->at == c->end || *c->at != ')')))
+		if (!read_size(c, &s->dim[s->rank++]) ||
+		    (!skip_word(c, ",") && (c->at == c->end || *c->at != ')')))
 			return fail(f, FAIL_DATA,
 				    "NumPy header: shape is not a tuple");
 	}
@@ -138,7 +138,7 @@ read_type(struct cursor *c, struct npy *npy, struct fail *f)
 	};
 	char type[16];
 
-	if (!take_quoted(c, type, sizeof(type)))
+	if (!read_quoted(c, type, sizeof(type)))
 		return fail(f, FAIL_DATA,
 			    "NumPy header: not an array of plain numbers");
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
@@ -162,12 +162,12 @@ read_dictionary(struct cursor *c, struct npy *npy, struct fail *f)
 	unsigned seen = 0;
 	char key[16];
 
-	if (!take(c, "{"))
+	if (!skip_word(c, "{"))
 		return fail(f, FAIL_DATA, "NumPy header: no dictionary");
-	while (!take(c, "}")) {
+	while (!skip_word(c, "}")) {
 		unsigned now = 0;
 
-		if (take_quoted(c, key, sizeof(key)) && take(c, ":"))
+		if (read_quoted(c, key, sizeof(key)) && skip_word(c, ":"))
 			now = strcmp(key, "descr") == 0 ? TYPE :
 			      strcmp(key, "fortran_order") == 0 ? ORDER :
 			      strcmp(key, "shape") == 0 ? SHAPE : 0;
@@ -179,11 +179,11 @@ read_dictionary(struct cursor *c, struct npy *npy, struct fail *f)
 			return -1;
 		if (now == SHAPE && read_shape(c, &npy->shape, f) < 0)
 			return -1;
-		if (now == ORDER && !take(c, "False") &&
-		    !(fortran = take(c, "True")))
+		if (now == ORDER && !skip_word(c, "False") &&
+		    !(fortran = skip_word(c, "True")))
 			return fail(f, FAIL_DATA, "NumPy header: "
 				    "fortran_order is not a truth value");
-		if (!take(c, ",") && (c->at == c->end || *c->at != '}'))
+		if (!skip_word(c, ",") && (c->at == c->end || *c->at != '}'))
 			return fail(f, FAIL_DATA, "NumPy header: "
 				    "dictionary is broken");
 	}
@@ -230,7 +230,7 @@ npy_read(struct npy *npy, const void *bytes, size_t size, struct fail *f)
 
 /* Return the value of an IEEE 754 binary16. */
 static float
-half(uint64_t bits)
+from_float16(uint64_t bits)
 {
 	const int exponent = (int)(bits >> 10 & 31);
 	const float fraction = (float)(bits & 1023);
@@ -247,7 +247,7 @@ half(uint64_t bits)
 
 /* Return the value of a bfloat16: the high half of a float. */
 static float
-high_half(uint64_t bits)
+from_bfloat16(uint64_t bits)
 {
 	const uint32_t whole = (uint32_t)bits << 16;
 	float x;
@@ -267,14 +267,14 @@ bits_of(const unsigned char *b, size_t item, bool big)
 }
 
 static double
-real(uint64_t bits, size_t item)
+to_double(uint64_t bits, size_t item)
 {
 	const uint32_t low = (uint32_t)bits;
 	double d;
 	float x;
 
 	if (item == 2)
-		return (double)half(bits);
+		return (double)from_float16(bits);
 	if (item == 4) {
 		memcpy(&x, &low, sizeof(x));
 		return (double)x;
@@ -284,7 +284,7 @@ real(uint64_t bits, size_t item)
 }
 
 static float
-integer(uint64_t bits, size_t item)
+to_integer(uint64_t bits, size_t item)
 {
 	const unsigned unused = 64 - 8 * (unsigned)item;
 	const uint64_t sign = (uint64_t)1 << (8 * item - 1);
@@ -308,9 +308,9 @@ npy_floats(const struct npy *npy, const void *numbers, float *out, size_t n)
 		const uint64_t bits = bits_of(b, npy->item, npy->big);
 
 		switch (npy->kind) {
-		case 'f': out[i] = (float)real(bits, npy->item); break;
-		case 'B': out[i] = high_half(bits); break;
-		case 'i': out[i] = integer(bits, npy->item); break;
+		case 'f': out[i] = (float)to_double(bits, npy->item); break;
+		case 'B': out[i] = from_bfloat16(bits); break;
+		case 'i': out[i] = to_integer(bits, npy->item); break;
 		case 'u': out[i] = (float)bits; break;
 		default:  out[i] = bits != 0; break;
 		}
@@ -323,7 +323,8 @@ npy_double(const struct npy *npy, const void *number)
 	float x;
 
 	if (npy->kind == 'f')
-		return real(bits_of(number, npy->item, npy->big), npy->item);
+		return to_double(bits_of(number, npy->item, npy->big),
+				 npy->item);
 	npy_floats(npy, number, &x, 1);
 	return (double)x;
 }

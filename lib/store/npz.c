@@ -128,7 +128,7 @@ seek_block(struct archive *a, void *data, la_int64_t offset, int whence)
 }
 
 static int
-no_zip(struct archive *a, const struct archive_source *in, struct fail *f)
+fail_zip(struct archive *a, const struct archive_source *in, struct fail *f)
 {
 	const char *reason = archive_error_string(a);
 
@@ -139,8 +139,8 @@ no_zip(struct archive *a, const struct archive_source *in, struct fail *f)
 }
 
 static int
-broken(struct archive *a, const struct archive_source *in, const char *name,
-       struct fail *f)
+fail_member(struct archive *a, const struct archive_source *in,
+	    const char *name, struct fail *f)
 {
 	const char *reason = archive_error_string(a);
 
@@ -220,7 +220,7 @@ read_array(struct archive *a, const struct archive_source *in, char *name,
 	int r = -1;
 
 	if (n < 0) {
-		broken(a, in, name, f);
+		fail_member(a, in, name, f);
 	} else if (npy_read(&npy, block, (size_t)n, f) < 0) {
 		fail_at(f, "%s: '%.80s'", in->path, name);
 	} else if (shape_size(npy.shape) > in->size * PACKED / npy.item) {
@@ -234,7 +234,7 @@ read_array(struct archive *a, const struct archive_source *in, char *name,
 		r = read_numbers(a, &npy, block, room,
 				 (size_t)n - npy.offset, integers, out);
 		if (r < 0)
-			broken(a, in, name, f);
+			fail_member(a, in, name, f);
 		if (r > 0)
 			r = fail(f, FAIL_DATA, "%s: '%.80s': goes on behind "
 				 "its numbers", in->path, name);
@@ -306,12 +306,12 @@ read_npz(int fd, const char *path, uint64_t size,
 	archive_read_set_seek_callback(a, seek_block);
 	r = archive_read_open(a, in, NULL, archive_source_read,
 			      NULL) == ARCHIVE_OK ?
-		0 : no_zip(a, in, f);
+		0 : fail_zip(a, in, f);
 	while (r == 0 &&
 	       (got = archive_read_next_header(a, &e)) == ARCHIVE_OK)
 		r = read_entry(a, e, in, sink, f);
 	if (r == 0 && got != ARCHIVE_EOF)
-		r = no_zip(a, in, f);
+		r = fail_zip(a, in, f);
 	archive_read_free(a);
 	free(in);
 	return r;

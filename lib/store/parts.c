@@ -96,7 +96,7 @@ check_member(struct manifest_member *m, const struct tar_member *found,
 
 /* Check a part's members, then move them into the list of all. */
 static int
-take_members(struct parts *p, struct manifest_part *m,
+move_members(struct parts *p, struct manifest_part *m,
 	     const struct tar_index *index, const struct parts_file *file,
 	     bool verify, struct fail *f)
 {
@@ -147,7 +147,7 @@ open_part(struct parts *p, int folder, size_t i, const char *name,
 		     m.name);
 		goto out;
 	}
-	r = take_members(p, &m, &index, file, verify, f);
+	r = move_members(p, &m, &index, file, verify, f);
 	if (r == 0 && verify && strcmp(hash, vouched->hash) != 0)
 		r = fail(f, FAIL_DATA, "%s: damaged outside of its arrays: "
 			 "the file's hash does not match", file->path);

@@ -24,7 +24,7 @@ struct score {
 };
 
 static bool
-low_is_good(const char *metric)
+lower_is_better(const char *metric)
 {
 	return strstr(metric, "loss") || strstr(metric, "error") ||
 	       strstr(metric, "crossentropy");
@@ -56,7 +56,7 @@ read_line(struct score *score, size_t n, const char *line,
 			const double x = json_is_number(value) ?
 					 json_number_value(value) : NAN;
 
-			score[i].value = low_is_good(metric) ? -x : x;
+			score[i].value = lower_is_better(metric) ? -x : x;
 			score[i].judged = true;
 		}
 	json_decref(o);

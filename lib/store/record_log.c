@@ -36,14 +36,14 @@ struct head {
 };
 
 static void
-put(unsigned char *at, uint64_t n, size_t bytes)
+put_number(unsigned char *at, uint64_t n, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
 		at[i] = (unsigned char)(n >> 8 * i);
 }
 
 static uint64_t
-get(const unsigned char *at, size_t bytes)
+get_number(const unsigned char *at, size_t bytes)
 {
 	uint64_t n = 0;
 
@@ -59,7 +59,7 @@ head_hash(const unsigned char bytes[RECORD_HEAD], uint64_t offset)
 	unsigned char hashed[RECORD_HEAD];
 
 	memcpy(hashed, bytes, RECORD_HEAD - 8);
-	put(hashed + RECORD_HEAD - 8, offset, 8);
+	put_number(hashed + RECORD_HEAD - 8, offset, 8);
 	return hash64(hashed, sizeof(hashed));
 }
 
@@ -67,11 +67,11 @@ static void
 head_write(unsigned char bytes[RECORD_HEAD], const struct head *h,
 	   uint64_t offset)
 {
-	put(bytes, h->size, 4);
-	put(bytes + 4, h->kind, 4);
-	put(bytes + 8, h->safe, 8);
-	put(bytes + 16, h->hash, 8);
-	put(bytes + 24, head_hash(bytes, offset), 8);
+	put_number(bytes, h->size, 4);
+	put_number(bytes + 4, h->kind, 4);
+	put_number(bytes + 8, h->safe, 8);
+	put_number(bytes + 16, h->hash, 8);
+	put_number(bytes + 24, head_hash(bytes, offset), 8);
 }
 
 static bool
@@ -79,12 +79,12 @@ head_read(struct head *h, const unsigned char bytes[RECORD_HEAD],
 	  uint64_t offset)
 {
 	*h = (struct head){
-		.size = (uint32_t)get(bytes, 4),
-		.kind = (uint32_t)get(bytes + 4, 4),
-		.safe = get(bytes + 8, 8),
-		.hash = get(bytes + 16, 8),
+		.size = (uint32_t)get_number(bytes, 4),
+		.kind = (uint32_t)get_number(bytes + 4, 4),
+		.safe = get_number(bytes + 8, 8),
+		.hash = get_number(bytes + 16, 8),
 	};
-	return get(bytes + 24, 8) == head_hash(bytes, offset);
+	return get_number(bytes + 24, 8) == head_hash(bytes, offset);
 }
 
 /*
@@ -169,7 +169,7 @@ check_torn(const struct reading *in, uint64_t torn, struct fail *f)
  * or zeros, or a part of the head; and the first head has 0 as its safe size.
  */
 static int
-check_ours(const struct reading *in, struct fail *f)
+check_is_log(const struct reading *in, struct fail *f)
 {
 	const size_t n = in->size < RECORD_HEAD ? (size_t)in->size :
 		RECORD_HEAD;
@@ -211,7 +211,7 @@ replay(int fd, const char *path, size_t limit, record_log_fn *told, void *self,
 	if (found == TORN)
 		r = check_torn(&in, at, f);
 	if (found == TORN && r == 0 && at == 0)
-		r = check_ours(&in, f);
+		r = check_is_log(&in, f);
 	free(in.bytes);
 	*end = at;
 	*cut = in.size - at;
@@ -261,7 +261,7 @@ open_locked(const char *path, struct fail *f)
 /* Cut off the torn end, make file and name safe from a power failure, and
    remove a file that was about to replace it when its program died. */
 static int
-make_ready(struct record_log *file, uint64_t cut, struct fail *f)
+prepare_file(struct record_log *file, uint64_t cut, struct fail *f)
 {
 	char *aside = disk_path("%s" ASIDE, file->path);
 
@@ -290,7 +290,7 @@ record_log_open(const char *path, size_t limit, record_log_fn *told, void *self,
 	file->fd = fd;
 	file->limit = limit;
 	if (replay(fd, path, limit, told, self, &file->written, cut, f) < 0 ||
-	    make_ready(file, *cut, f) < 0) {
+	    prepare_file(file, *cut, f) < 0) {
 		record_log_close(file);
 		return NULL;
 	}
@@ -385,7 +385,7 @@ struct copying {
 };
 
 static int
-copy(void *self, const struct record *r, struct fail *f)
+copy_record(void *self, const struct record *r, struct fail *f)
 {
 	const struct copying *c = self;
 
@@ -394,7 +394,7 @@ copy(void *self, const struct record *r, struct fail *f)
 }
 
 static int
-ignore(void *self, const struct record *r, struct fail *f)
+ignore_record(void *self, const struct record *r, struct fail *f)
 {
 	(void)self;
 	(void)r;
@@ -404,7 +404,7 @@ ignore(void *self, const struct record *r, struct fail *f)
 
 /* Rename the other file, which is locked, to ours, and use it from now on. */
 static int
-replace(struct record_log *file, struct record_log *by, struct fail *f)
+replace_file(struct record_log *file, struct record_log *by, struct fail *f)
 {
 	if (failpoint("record-rename", f) < 0)
 		return -1;
@@ -434,12 +434,12 @@ record_log_drop(struct record_log *file, uint64_t before, struct fail *f)
 	int r = -1;
 
 	if (record_log_flush(file, f) == 0)
-		c.to = record_log_open(path, file->limit, ignore, NULL, &cut,
-				       f);
+		c.to = record_log_open(path, file->limit, ignore_record, NULL,
+				       &cut, f);
 	if (c.to && record_log_reset(c.to, f) == 0 &&
-	    replay(file->fd, file->path, file->limit, copy, &c, &end, &cut,
-		   f) == 0 && record_log_sync(c.to, f) == 0)
-		r = replace(file, c.to, f);
+	    replay(file->fd, file->path, file->limit, copy_record, &c, &end,
+		   &cut, f) == 0 && record_log_sync(c.to, f) == 0)
+		r = replace_file(file, c.to, f);
 	if (c.to && c.to->fd >= 0)
 		unlink(path);
 	record_log_close(c.to);

@@ -21,7 +21,7 @@ rows_part_name(const char *table, bool waits, struct rows ranges)
 
 /* Parse "KIND-FIRST-LAST", and keep the first number. */
 static bool
-take_ranges(const char *at, const char *kind, size_t *first)
+parse_range(const char *at, const char *kind, size_t *first)
 {
 	const size_t n = strlen(kind);
 	char *end;
@@ -44,8 +44,8 @@ rows_part(struct rows_part *part, const char *name)
 	if (!slash)
 		return false;
 	part->table = (size_t)(slash - name);
-	part->waits = take_ranges(slash + 1, waiting, &part->first);
-	return part->waits || take_ranges(slash + 1, keys, &part->first);
+	part->waits = parse_range(slash + 1, waiting, &part->first);
+	return part->waits || parse_range(slash + 1, keys, &part->first);
 }
 
 static size_t

@@ -178,8 +178,8 @@ skip_block(struct archive *a, void *data, la_int64_t n)
 }
 
 static int
-damaged(const struct archive_source *in, uint64_t offset, const char *reason,
-	struct fail *f)
+fail_damaged(const struct archive_source *in, uint64_t offset,
+	     const char *reason, struct fail *f)
 {
 	if (in->failed)
 		return -1;
@@ -188,7 +188,7 @@ damaged(const struct archive_source *in, uint64_t offset, const char *reason,
 }
 
 static const char *
-complain(struct archive *a)
+archive_reason(struct archive *a)
 {
 	const char *reason = archive_error_string(a);
 
@@ -198,7 +198,7 @@ complain(struct archive *a)
 /* Return what is wrong with a member: it must be a plain file, with a size that
    the file has room for.  NULL: nothing. */
 static const char *
-unsound(struct archive_entry *e, uint64_t offset, uint64_t size)
+member_error(struct archive_entry *e, uint64_t offset, uint64_t size)
 {
 	const char *name = archive_entry_pathname(e);
 
@@ -247,13 +247,13 @@ read_members(struct tar_index *index, struct archive *a,
 		const uint64_t start =
 			(uint64_t)archive_read_header_position(a);
 		const uint64_t offset = (uint64_t)archive_filter_bytes(a, 0);
-		const char *reason = unsound(e, offset, in->size);
+		const char *reason = member_error(e, offset, in->size);
 		struct tar_member *m;
 
 		if (!reason && index->count == MAX_MEMBERS)
 			reason = "too many members";
 		if (reason)
-			return damaged(in, start, reason, f);
+			return fail_damaged(in, start, reason, f);
 		index->member = mem_grow(index->member, index->count, &room,
 					 sizeof(*m));
 		m = &index->member[index->count++];
@@ -263,11 +263,11 @@ read_members(struct tar_index *index, struct archive *a,
 			.size = (uint64_t)archive_entry_size(e),
 		};
 		if (in->hash && hash_member(a, m) < 0)
-			return damaged(in, offset, complain(a), f);
+			return fail_damaged(in, offset, archive_reason(a), f);
 	}
 	if (r != ARCHIVE_EOF)
-		return damaged(in, (uint64_t)archive_filter_bytes(a, 0),
-			       complain(a), f);
+		return fail_damaged(in, (uint64_t)archive_filter_bytes(a, 0),
+				    archive_reason(a), f);
 	return 0;
 }
 
@@ -281,20 +281,21 @@ check_end(const struct tar_index *index, const struct archive_source *in,
 	char tail[3 * BLOCK];
 
 	if (index->count == 0)
-		return damaged(in, 0, "no tar archive", f);
+		return fail_damaged(in, 0, "no tar archive", f);
 	last = &index->member[index->count - 1];
 	end = last->offset + last->size;
 	whole = (end + BLOCK - 1) / BLOCK * BLOCK + 2 * BLOCK;
 	if (in->size != whole)
-		return damaged(in, in->size < whole ? in->size : whole,
-			       in->size < whole ? "cut short" :
-			       "bytes behind the end", f);
+		return fail_damaged(in, in->size < whole ? in->size : whole,
+				    in->size < whole ? "cut short" :
+				    "bytes behind the end", f);
 	if (disk_read_at(in->fd, in->path, tail, (size_t)(whole - end), end,
 			 f) < 0)
 		return -1;
 	for (size_t i = 0; i < whole - end; i++)
 		if (tail[i] != 0)
-			return damaged(in, end + i, "padding is not zero", f);
+			return fail_damaged(in, end + i, "padding is not zero",
+					    f);
 	return 0;
 }
 
@@ -329,7 +330,7 @@ tar_read(struct tar_index *index, int fd, const char *path, uint64_t size,
 	if (archive_read_open2(a, in, NULL, archive_source_read, skip_block,
 			       NULL) !=
 	    ARCHIVE_OK)
-		r = damaged(in, 0, complain(a), f);
+		r = fail_damaged(in, 0, archive_reason(a), f);
 	if (r == 0)
 		r = read_members(index, a, in, f);
 	if (r == 0)

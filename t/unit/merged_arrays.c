@@ -198,16 +198,16 @@ test_compare(void)
 	   strcmp(item[1].name, "e/embeddings@m") == 0 &&
 	   strcmp(item[2].name, "e/embeddings@update") == 0);
 	for (size_t i = 0; item && i < n; i++)
-		ok(!item[i].misfit && item[i].only[0] == 10 &&
+		ok(!item[i].mismatch && item[i].only[0] == 10 &&
 		   item[i].only[1] == 200 &&
 		   item[i].largest == (i < 2 ? 0.25 : 0) &&
 		   item[i].rms == item[i].largest);
 	compare_free(item, n);
 
 	item = compare(&one, &none, true, &n);
-	ok(item && n == 3 && strcmp(item[0].misfit, "no row in both") == 0 &&
+	ok(item && n == 3 && strcmp(item[0].mismatch, "no row in both") == 0 &&
 	   item[0].only[0] == 1000 && item[0].only[1] == 1 &&
-	   strcmp(item[1].misfit, "only in the first") == 0);
+	   strcmp(item[1].mismatch, "only in the first") == 0);
 	compare_free(item, n);
 
 	ok(!compare(&one, &bad, false, &n) && f.kind == FAIL_DATA &&
