@@ -24,7 +24,10 @@
 static struct model_fixture fixture;
 static struct coord *coord;
 static struct coord_options options;
-static uint64_t now, lines, written, lives;
+static uint64_t now;			/* ms */
+static uint64_t lines, written;	/* requests read; bytes of results taken */
+static uint64_t lives;			/* the last one that was given out */
+static uint64_t told;			/* records, by the last MARK */
 
 static struct {
 	/* deaf: nothing can be sent to it; silent: it answers no PING, of
@@ -93,6 +96,8 @@ post(void *to, uint64_t peer, const struct message *m)
 		peer_state[peer].pinged = true;
 		return 0;
 	}
+	if (m->kind == MESSAGE_MARK)
+		told = m->mark.journal;
 	sent = mem_grow(sent, sents, &sent_room, sizeof(*sent));
 	sent[sents++] = (struct sent){ .peer = peer, .m = *m };
 	if (shows(message_name(m->kind))) {
@@ -267,7 +272,8 @@ message_of(uint64_t peer, enum message_kind kind)
 	return m;
 }
 
-/* [FIELD=NUMBER...] [frame=HEX...] [TEXT] */
+/* [FIELD=NUMBER...] [frame=HEX...] [TEXT].  HELLO anew: of another life.
+   WELCOME as-told: by one that was told of these records in the journal. */
 static int
 deliver_with(uint64_t peer, struct message m, const char *rest, struct fail *f)
 {
@@ -279,6 +285,8 @@ deliver_with(uint64_t peer, struct message m, const char *rest, struct fail *f)
 	for (; sscanf(rest, " %79s%n", word, &n) == 1; rest += n)
 		if (m.kind == MESSAGE_HELLO && strcmp(word, "anew") == 0) {
 			m.hello.life = ++lives;
+		} else if (strcmp(word, "as-told") == 0) {
+			m.welcome.journal = told;
 		} else if ((hex = line_value(word, "frame")) &&
 			   m.frames < MESSAGE_FRAMES) {
 			if (!line_set_frame(&m, hex, bytes[m.frames]))
@@ -746,7 +754,7 @@ reset(void)
 		.patience_ms = 1000, .lease_ms = 10000, .grace_ms = 7000
 	};
 	scored = with_data = full = false;
-	lines = written = 0;
+	lines = written = told = 0;
 	lives = 1000;
 	lose_records(0);
 }
@@ -766,10 +774,13 @@ add_warnings(const struct text *warnings)
 static void
 add_job(const struct coord_job *job)
 {
-	text_add(out(), "publish: %s examples=%" PRIu64 " seconds=%g",
-		 job->name, job->info.examples, job->info.seconds);
+	text_add(out(), "publish: %s examples=%" PRIu64, job->name,
+		 job->info.examples);
+	if (job->info.seconds > 0)
+		text_add(came, " seconds=%g", job->info.seconds);
 	for (size_t i = 0; i < job->parts; i++)
-		text_add(came, " size=%" PRIu64, job->part[i].size);
+		if (job->part[i].size > 0)
+			text_add(came, " size=%" PRIu64, job->part[i].size);
 	text_add(came, "%s%s\n", job->again ? " again" : "",
 		 job->info.final ? " final" : "");
 }
@@ -780,10 +791,9 @@ add_end(int status, const struct fail *why)
 	if (status == 0)
 		text_add(out(), "ends: well\n");
 	else
-		text_add(out(), "ends: %s %s\n", line_status[status],
-			 why->text);
+		text_add(out(), "ends: %s%s%s\n", line_status[status],
+			 *why->text ? " " : "", why->text);
 }
-
 
 /* Takes what has come of an event. */
 static int
@@ -802,7 +812,7 @@ settle(struct fail *f)
 	add_warnings(warnings);
 	text_reset(results);
 	text_reset(warnings);
-	if (job && !job_shown)
+	if (job && !job_shown && shows("publish"))
 		add_job(job);
 	job_shown = job != NULL;
 	if (!over_shown && coord_over(coord, &status, &why)) {
@@ -822,17 +832,25 @@ do_begin(char *rest, struct fail *f)
 	return set_options(rest, f) < 0 ? -1 : create(f);
 }
 
-/* The same, and its server takes the plan, which is not shown. */
+/* Another one with the same options, and more, reads the journal. */
 static int
-do_run(char *rest, struct fail *f)
+do_again(char *rest, struct fail *f)
+{
+	return set_options(rest, f) < 0 ? -1 : create(f);
+}
+
+/* It begins, and its server, which has no variables, takes the plan: of that
+   only results and warnings are shown. */
+static int
+begin_with_plan(int (*begin)(char *, struct fail *), char *rest, struct fail *f)
 {
 	char shown[sizeof(only)], plan[] = "PLAN";
 	struct message m;
 	int begun;
 
 	memcpy(shown, only, sizeof(only));
-	strcpy(only, " results warnings ");
-	begun = do_begin(rest, f);
+	snprintf(only, sizeof(only), " results warnings ");
+	begun = begin(rest, f);
 	if (begun == 0) {
 		m = message_of(SERVER, MESSAGE_WELCOME);
 		coord_up(coord, SERVER, now);
@@ -843,11 +861,16 @@ do_run(char *rest, struct fail *f)
 	return begun;
 }
 
-/* Another one with the same options, and more, reads the journal. */
 static int
-do_again(char *rest, struct fail *f)
+do_run(char *rest, struct fail *f)
 {
-	return set_options(rest, f) < 0 ? -1 : create(f);
+	return begin_with_plan(do_begin, rest, f);
+}
+
+static int
+do_resume(char *rest, struct fail *f)
+{
+	return begin_with_plan(do_again, rest, f);
 }
 
 /* A line of requests, in which \0 is a NUL. */
@@ -1052,25 +1075,24 @@ do_show_progress(void)
 	text_release(&line);
 }
 
-/* Without what differs from run to run, and from release to release. */
+/* The run is 0, and the version -. */
 static void
 add_figure(const char *line)
 {
-	static const char run[] = "run=\"00000000000000000000000000000000\"";
+	static const char run[] = "run=\"00000000000000000000000000000000";
+	static const char version[] = "version=\"" PACKAGE_VERSION;
 	const char *at = strstr(line, run);
-	const char *version = strstr(line, "version=\"" PACKAGE_VERSION "\",");
-	const char *behind = at ? at + sizeof(run) - 1 : line;
 
-	if (version)
-		behind = strchr(version, ',') + 1;
-	else if (at && *behind == ',')
-		behind++;
-	if (at && *behind == '}')
-		text_add(out(), "%.*s%s\n", (int)(at - 1 - line), line,
-			 behind + 1);
-	else
-		text_add(out(), "%.*s%s\n", at ? (int)(at - line) : 0, line,
-			 behind);
+	if (at) {
+		text_add(out(), "%.*srun=\"0", (int)(at - line), line);
+		line = at + sizeof(run) - 1;
+	}
+	at = strstr(line, version);
+	if (at) {
+		text_add(out(), "%.*sversion=\"-", (int)(at - line), line);
+		line = at + sizeof(version) - 1;
+	}
+	text_add(out(), "%s\n", line);
 }
 
 /* [NAME...]: all figures, or these alone, without pskit_ */
@@ -1084,7 +1106,7 @@ do_show_figures(char *rest, struct fail *f)
 
 	(void)f;
 	snprintf(names, sizeof(names), " %s ", rest);
-	coord_status(coord, &all, now, 1700000000);
+	coord_status(coord, &all, now, 1700000000.25);
 	line = text_split(all.data, '\n', &count);
 	for (size_t i = 0; i < count; i++)
 		if (*line[i] && (!*rest ||
@@ -1105,6 +1127,13 @@ do_only(char *rest, struct fail *f)
 	return 0;
 }
 
+/* This block shows nothing but the end. */
+static void
+do_quiet(void)
+{
+	snprintf(only, sizeof(only), " nothing ");
+}
+
 /* happens: what is so without more words. */
 static const struct event {
 	const char *name;
@@ -1112,8 +1141,9 @@ static const struct event {
 	void (*happens)(void);
 } events[] = {
 	{ "begin", do_begin, NULL }, { "run", do_run, NULL },
-	{ "again", do_again, NULL }, { "line", do_line, NULL },
-	{ "request", do_request, NULL }, { "requests end", NULL, do_end },
+	{ "again", do_again, NULL }, { "resume", do_resume, NULL },
+	{ "line", do_line, NULL }, { "request", do_request, NULL },
+	{ "requests end", NULL, do_end },
 	{ "stop", NULL, do_stop }, { "all leave", NULL, do_leave },
 	{ "after", do_after, NULL }, { "pass", do_pass, NULL },
 	{ "published", do_publish, NULL },
@@ -1121,7 +1151,8 @@ static const struct event {
 	{ "finish", NULL, do_finish }, { "journal", do_journal, NULL },
 	{ "wants requests?", NULL, do_show_wants },
 	{ "progress", NULL, do_show_progress },
-	{ "figures", do_show_figures, NULL }, { "only", do_only, NULL }
+	{ "figures", do_show_figures, NULL }, { "only", do_only, NULL },
+	{ "quiet", NULL, do_quiet }
 };
 
 static int
@@ -1151,6 +1182,8 @@ play_one(char *command, struct fail *f)
 	int done;
 
 	sscanf(command, "%31s", word);
+	if (!coord && !line_lists(" begin run only quiet ", word))
+		return fail(f, FAIL_USAGE, "begin, or run, comes first");
 	if (peer_of(word, &peer))
 		done = play_deed(peer, command + strlen(word), f);
 	else

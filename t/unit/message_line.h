@@ -136,6 +136,7 @@ line_add_message(struct text *to, const struct message *m)
 {
 	const char *at = message_fields(m->kind);
 	char field[32], why[MESSAGE_BLOB + 1];
+	struct fail f;
 	int n;
 
 	text_add(to, "%s", message_name(m->kind));
@@ -158,6 +159,8 @@ line_add_message(struct text *to, const struct message *m)
 		message_text(m, why, sizeof(why));
 		text_add(to, " %s", why);
 	}
+	if (message_check_frames(m, &f) < 0)
+		text_add(to, " malformed: %s", f.text);
 	text_add(to, "\n");
 }
 
