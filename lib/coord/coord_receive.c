@@ -65,9 +65,11 @@ send_welcome(struct coord *c, struct member *w, const struct message *to)
 void
 receive_send_plan(struct coord *c)
 {
-	for (struct member *m = c->member; m; m = m->next)
+	for (struct member *m = c->member; m; m = m->next) {
+		m->relieved = false;	/* a new term ends what it is at */
 		if (!m->gone)
 			send_plan(c, m);
+	}
 }
 
 /* Can a member be forgotten?  Steps may still point at a worker that was ever

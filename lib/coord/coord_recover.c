@@ -74,7 +74,6 @@ withdraw(struct coord *c)
 		data_take_back(c, m);
 		cut_forget(c, m);
 		m->ready = false;
-		m->relieved = false;	/* a new term ends what it is at */
 	}
 	queue_return(c->queue, NULL);
 	c->scheduler->reset(c);

@@ -195,6 +195,33 @@ hanging(void)
 	coordinator_end();
 }
 
+/* A worker hangs while a server is away: the PLAN of the new term, which comes
+   behind CANCEL, ends what the worker is at, and it sends no OK. */
+static void
+hangs_meanwhile(void)
+{
+	const struct message pong = { .kind = MESSAGE_PONG };
+	const struct message ready = { .kind = MESSAGE_READY };
+
+	coordinator_begin(model);
+	joins(A);
+	coord_down(c, SERVER, now);
+	post_clear();
+	servers_greet(8);
+	for (int i = 0; i < 8 && !at(A)->silent; i++) {
+		now += options.lease_ms / 4;
+		coord_tick(c, now);
+	}
+	ok(warns("worker:0 hangs"));
+	ok(server_does(MESSAGE_PLAN));
+	ok(says(A, MESSAGE_CANCEL) && says(A, MESSAGE_PLAN));
+	coordinator_hears(A, &pong);
+	coordinator_hears(A, &ready);
+	ask("{\"op\":\"train\",\"steps\":1}");
+	named(says(A, MESSAGE_LEASE), "a worker that is ready works");
+	coordinator_end();
+}
+
 static void
 exhausted(void)
 {
@@ -219,6 +246,7 @@ main(void)
 	nobody();
 	forsaken();
 	hanging();
+	hangs_meanwhile();
 	exhausted();
 	return tap_done();
 }

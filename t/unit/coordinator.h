@@ -88,21 +88,28 @@ server_does(enum message_kind kind)
 	return asked;
 }
 
-/* Its servers have the plan: it runs. */
+/* All servers are there, and this is a life of theirs. */
 static inline void
-coordinator_begin(const char *model)
+servers_greet(uint64_t life)
 {
 	struct message m = { .kind = MESSAGE_WELCOME };
 
-	coordinator_new(model);
 	m.welcome.version = WIRE_VERSION;
 	m.welcome.role = ROLE_SERVER;
-	m.welcome.life = 7;
+	m.welcome.life = life;
 	for (size_t i = 0; i < options.servers; i++) {
 		coord_up(c, server_at(i), now);
 		ok(says(server_at(i), MESSAGE_HELLO));
 		coordinator_hears(server_at(i), &m);
 	}
+}
+
+/* Its servers have the plan: it runs. */
+static inline void
+coordinator_begin(const char *model)
+{
+	coordinator_new(model);
+	servers_greet(7);
 	ok(server_does(MESSAGE_PLAN));
 	if (*options.restore)
 		ok(server_does(MESSAGE_LOAD));
