@@ -262,6 +262,18 @@ of this machine it is; try 'ps-relay --help'" 64 \
 'ps-local --help'" 64 ps-local -r 2 true
 }
 
+# rounds - a model whose sums round, and its data.
+rounds() {
+	printf '%s\n' 'input a float' 'input b float' 'input c float' \
+		'label y float' 'x = concat a b c' \
+		'h = dense x units=64 activation=tanh' 'p = dense h units=1' \
+		'loss mean_squared_error p' 'optimizer adam' >m.ps
+	awk 'BEGIN { print "a,b,c,y"
+		for (i = 0; i < 64; i++)
+			print i % 7 / 7 "," i % 5 / 5 "," i % 3 / 3 "," \
+				i % 11 / 11 }' >d.csv
+}
+
 # trained RELAYS [COORD-OPTION...] - what 40 rounds of four replicas come to.
 trained() {
 	rm -rf ckpt
@@ -275,14 +287,7 @@ trained() {
 
 @test "rounds come to the same bits by no relay, one, two and four" {
 	local wire n
-	printf '%s\n' 'input a float' 'input b float' 'input c float' \
-		'label y float' 'x = concat a b c' \
-		'h = dense x units=64 activation=tanh' 'p = dense h units=1' \
-		'loss mean_squared_error p' 'optimizer adam' >m.ps
-	awk 'BEGIN { print "a,b,c,y"
-		for (i = 0; i < 64; i++)
-			print i % 7 / 7 "," i % 5 / 5 "," i % 3 / 3 "," \
-				i % 11 / 11 }' >d.csv
+	rounds
 	for wire in float32 int8 delta; do
 		set -- --wire="$wire"
 		[ "$wire" != delta ] || set -- --push=int8 --pull=delta:int8
@@ -290,6 +295,47 @@ trained() {
 			trained "$n" "$@"
 			cmp relays-0.npz "relays-$n.npz"
 		done
+	done
+}
+
+# uneven RELAYS - what 40 rounds come to of five workers, three of rack1, one of
+# rack2, and one of a site without a relay.
+uneven() {
+	local sites=(rack2 rack1 rack1 far rack1) i
+	mkdir "uneven-$1"
+	cd "uneven-$1"
+	for i in 0 1; do
+		start ps-serve -d ckpt -b "ipc://s$i" --lease="$lease"
+	done
+	conduct -s ipc://s0,ipc://s1 --checkpoint=ckpt --lease="$lease" \
+		--status=status -m ../m.ps -B 4 --mode=sync --replicas=5 \
+		--min-workers=5
+	for ((i = $1; i > 0; i--)); do
+		relay_of "rack$i"
+	done
+	worker=()
+	for i in "${!sites[@]}"; do
+		launch ps-work -c ipc://coord --lease="$lease" -i "$i" \
+			--site="${sites[i]}" --shard="$i/5" --repeat ../d.csv
+		worker[i]=$pid
+	done
+	[ "$1" = 0 ] || relayed 3
+	ask 40
+	done_steps 40
+	over
+	ps-ckpt convert ckpt "../uneven-$1.npz"
+	cd ..
+}
+
+@test "so do those of uneven sites, and of a worker that has no relay" {
+	rounds
+	uneven 0
+	for n in 1 2; do
+		uneven "$n"
+		wait "$relay"
+		run -0 grep -o "[0-9]* pushes in [0-9]* sums" "$relaylog"
+		[ "${output%% *}" -gt 0 ]
+		cmp uneven-0.npz "uneven-$n.npz"
 	done
 }
 

@@ -57,11 +57,12 @@ bits(size_t n)
 	return n == 0 ? 0 : n % 2 + bits(n / 2);
 }
 
-/* NULL, or what is wrong with the numbers of so many workers of some sites. */
+/* NULL, or what is wrong with the numbers of so many workers of some sites, and
+   of none. */
 static const char *
 check(struct rng *rng, size_t workers, size_t sites)
 {
-	static const char name[] = "abcdefgh";
+	static const char name[] = "\0abcdefg";	/* the first: none */
 	char text[MOST][2] = { 0 };
 	const char *site[MOST] = { NULL };
 	size_t number[MOST], of[MOST];
@@ -80,14 +81,18 @@ check(struct rng *rng, size_t workers, size_t sites)
 	}
 	for (size_t s = 0; s < sites; s++) {
 		bool leaf[MOST] = { false };
-		size_t size = 0;
+		size_t size = 0, next = 0;
 
-		for (size_t k = 0; k < workers; k++)
-			if (of[k] == s) {
-				leaf[number[k]] = true;
-				size++;
-			}
-		if (nodes(leaf, workers) > bits(size))
+		for (size_t k = 0; k < workers; k++) {
+			if (of[k] != s)
+				continue;
+			if (number[k] < next)
+				return "workers of a site are in order";
+			next = number[k] + 1;
+			leaf[number[k]] = true;
+			size++;
+		}
+		if (s > 0 && nodes(leaf, workers) > bits(size))
 			return "a site has no more nodes than it must";
 	}
 	return NULL;
@@ -106,6 +111,9 @@ main(void)
 	equals(numbers("bbbaaaaa"), "4 5 6 0 1 2 3 7");
 	equals(numbers("aabb."), "0 1 2 3 4");
 	equals(numbers(".aab"), "2 0 1 3");
+	equals(numbers("aaab"), "0 1 2 3");
+	equals(numbers("baa.a"), "2 0 1 4 3");
+	equals(numbers(".a.b.a"), "2 0 3 4 5 1");
 	for (size_t i = 0; i < 2000 && !wrong; i++)
 		wrong = check(&rng, 1 + rng_below(&rng, MOST - 1),
 			      1 + rng_below(&rng, 8));
