@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define MOST_LEASES	3	/* of a worker */
 #define TICK_MS		50	/* between calls of x_act() */
 #define HANGS		12	/* leases, after which others have taken over */
 #define AGAIN		20	/* times the patience, for steps that are run
@@ -45,6 +46,15 @@ struct process {
 	struct packet *inbox;
 	bool paid;		/* cost() of the first packet of the inbox has
 				   passed */
+	uint64_t joined;	/* a worker: when READY reached the
+				   coordinator; 0: it has not */
+	struct lease_note {
+		uint64_t id, step;	/* id 0: no lease */
+		bool called_off;	/* by CANCEL, which is not answered */
+	} lease[MOST_LEASES];	/* ... and what it is at */
+	uint64_t scores;	/* ... and waits for so many EVALUATED and
+				   INDEXED of it */
+	uint64_t frozen_at;	/* when it began to hang */
 	uint64_t begin_at, frozen_until, busy_until, tick_at, full_until;
 	uint64_t ahead;		/* of its clock, in ms */
 	char primary[16];	/* in its first role it is the standby of this
@@ -95,8 +105,14 @@ struct cluster {
 	struct asker asker[MAX_SUBMITTERS];
 	uint64_t progress;	/* when there was a result, or */
 	uint64_t moved;		/* when some work was reported as done */
+	uint64_t worked;	/* when a process took a message of work */
+	uint64_t upset;		/* when the last fault ends, but that a worker
+				   hangs */
+	uint64_t few;		/* when a replica was leased while fewer
+				   workers than replicas answered */
 	uint64_t quiet;		/* when the effect of the last fault ends */
 	uint64_t patience;	/* longest time without progress, in us */
+	uint64_t haste;		/* longest time without any work, in us */
 	uint64_t newest;	/* the step of the newest checkpoint */
 	uint64_t publications;	/* that have begun */
 	bool publishing;
@@ -494,6 +510,19 @@ begin_process(struct cluster *c, struct process *p)
 	}
 }
 
+static void
+forget_leases(struct process *p)
+{
+	memset(p->lease, 0, sizeof(p->lease));
+}
+
+static void
+forget_worker(struct process *p)
+{
+	p->joined = p->scores = 0;
+	forget_leases(p);
+}
+
 /* Ends a process at once; it does nothing more. */
 static void
 drop_process(struct cluster *c, struct process *p, bool crash)
@@ -515,6 +544,11 @@ drop_process(struct cluster *c, struct process *p, bool crash)
 		host_server_free(p->server);
 	p->any = NULL;
 	p->frozen_until = 0;
+	forget_worker(p);
+	/* The next one hears READY of all workers. */
+	for (int i = FIRST_WORKER; p->kind == PROCESS_COORD &&
+	     i < FIRST_WORKER + MAX_WORKERS; i++)
+		forget_worker(&c->process[i]);
 }
 
 /* Have all submitters, except the stopper, ended as they should? */
@@ -838,6 +872,22 @@ act(struct cluster *c, struct process *p)
 	}
 }
 
+/* Is it of what a run does, and not of who is there? */
+static bool
+is_work(const struct packet *e)
+{
+	switch (e->kind == PACKET_MESSAGE ? e->message.kind : MESSAGE_PING) {
+	case MESSAGE_PING:
+	case MESSAGE_PONG:
+	case MESSAGE_HELLO:
+	case MESSAGE_WELCOME:
+	case MESSAGE_REFUSED:
+		return false;
+	default:
+		return true;
+	}
+}
+
 static const char *
 describe(const struct packet *e)
 {
@@ -898,6 +948,8 @@ run_process(struct cluster *c, struct process *p)
 		p->paid = false;
 		e = packet_take(&p->inbox);
 		trace_packet(e);
+		if (is_work(e))
+			c->worked = c->now;
 		status = receive(c, p, e);
 		packet_free(e);
 		check(c, p);
@@ -924,6 +976,12 @@ leaves_a_worker(const struct cluster *c, const struct process *gone)
 			return true;
 	}
 	return false;
+}
+
+static uint64_t
+latest(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 static void
@@ -1092,6 +1150,8 @@ freeze(struct cluster *c, struct process *p, uint64_t ms)
 	} else if (c->hang_until < c->now + ms * 1000) {
 		c->hang_until = c->now + ms * 1000;
 	}
+	if (p->frozen_until < c->now)
+		p->frozen_at = c->now;
 	p->frozen_until = c->now + ms * 1000;
 }
 
@@ -1215,6 +1275,9 @@ befall(struct cluster *c, size_t i)
 	disturbed(c, f->kind == FAULT_FREEZE && f->span > HANGS *
 		  c->s->o.lease_ms ? HANGS * c->s->o.lease_ms :
 		  f->kind == FAULT_EVALUATE ? 0 : f->span);
+	if (f->kind != FAULT_FREEZE || c->process[a].kind != PROCESS_WORKER)
+		c->upset = latest(c->upset, c->now + (f->span == NEVER ? 0 :
+						      f->span * 1000));
 	begin_fault(c, f, &c->process[a], &c->process[b]);
 }
 
@@ -1337,28 +1400,51 @@ take_warnings(struct cluster *c, struct process *p)
 	text_reset(text);
 }
 
-/* Returns the longest time without progress, in milliseconds, from what is slow
-   in this scenario. */
-static uint64_t
-patience(const struct scenario *s)
+/* What is slow in this scenario, in milliseconds. */
+struct slowness {
+	uint64_t trip, compute, load;
+};
+
+static struct slowness
+slowness(const struct scenario *s)
 {
-	uint64_t trip = 0, compute = 0, load = 0;
+	struct slowness slow = { 0 };
 
 	for (int i = 0; i < NETWORK_NODES; i++)
 		for (int k = 0; k < NETWORK_NODES; k++)
-			if (s->network.delay_us[i][k] > trip)
-				trip = s->network.delay_us[i][k];
+			slow.trip = latest(slow.trip,
+					   s->network.delay_us[i][k]);
+	slow.trip = (slow.trip + s->network.jitter_us) / 1000 + 1;
 	for (size_t i = 0; i < MAX_WORKERS; i++)
-		if (s->compute_ms[i] > compute)
-			compute = s->compute_ms[i];
+		slow.compute = latest(slow.compute, s->compute_ms[i]);
 	for (size_t i = 0; i < MAX_SERVERS; i++)
-		if (s->load_ms[i] > load)
-			load = s->load_ms[i];
+		slow.load = latest(slow.load, s->load_ms[i]);
+	return slow;
+}
+
+/* Returns the longest time without progress, in milliseconds. */
+static uint64_t
+patience(const struct scenario *s)
+{
+	const struct slowness slow = slowness(s);
+	uint64_t load = slow.load;
+
 	/* An evaluation waits for an answer for each of its batches. */
 	if (s->answer_ms > 0)
 		load += 4 * (s->answer_ms + TICK_MS);
-	return 8 * s->o.lease_ms + 300 * trip / 1000 + 170 * compute +
+	return 8 * s->o.lease_ms + 300 * slow.trip + 170 * slow.compute +
 		6 * load + s->publish_ms + 6000;
+}
+
+/* Returns the longest time in which no process takes a message of work, in
+   milliseconds, while there is work that can be done. */
+static uint64_t
+haste(const struct scenario *s)
+{
+	const struct slowness slow = slowness(s);
+
+	return 4 * slow.trip + 2 * slow.compute + s->publish_ms +
+		2 * (s->answer_ms + TICK_MS) + 500;
 }
 
 static void
@@ -1379,6 +1465,180 @@ check_progress(struct cluster *c)
 	       p->coord ? host_coord_taken(p->coord) : 0,
 	       p->coord ? host_coord_state(p->coord, clock_of(c, p)) :
 	       "no coordinator");
+}
+
+/* Has this process answered for some time? */
+static bool
+answers(const struct cluster *c, const struct process *p)
+{
+	return p->any && p->full_until <= c->now &&
+		latest(p->began_at, p->frozen_until) + c->haste <= c->now;
+}
+
+/* Can the coordinator lease replicas to this worker, and has it known so for
+   some time? */
+static bool
+works(const struct cluster *c, const struct process *p)
+{
+	return p->kind == PROCESS_WORKER && answers(c, p) && p->joined > 0 &&
+		p->joined + c->haste <= c->now;
+}
+
+/* Returns the only process that hangs, if it is a worker; NULL: there is none,
+   or another process does not answer either.  *others: workers that answer. */
+static const struct process *
+find_hung(const struct cluster *c, size_t *others)
+{
+	const struct process *hung = NULL;
+
+	*others = 0;
+	for (int i = 0; i < NETWORK_NODES; i++) {
+		const struct process *p = &c->process[i];
+
+		if (!p->wanted || p->ended)
+			continue;
+		if (answers(c, p))
+			*others += works(c, p);
+		else if (hung || p->kind != PROCESS_WORKER ||
+			 p->frozen_until <= c->now)
+			return NULL;
+		else
+			hung = p;
+	}
+	return hung;
+}
+
+/*
+ * C15: with backups no round waits for a worker that hangs.  So while there is
+ * work, and nothing else is wrong, some process does it.  Only the end of a
+ * lease helps in these cases, which are left out: the worker may have several
+ * replicas of a round, as there were fewer workers when it hung; it scores or
+ * counts records; a step is given up, and the worker may have begun it; a relay
+ * waits for its push.
+ */
+static void
+check_hung(struct cluster *c)
+{
+	const struct scenario *s = c->s;
+	const bool backups = s->o.mode == MODE_SYNC && s->o.backup > 0 &&
+		s->o.replicas > 0 && s->relays == 0 && !s->flaw && !s->o.queue;
+	const struct process *hung;
+	size_t others;
+
+	if (!backups || c->over || c->stop_told ||
+	    latest(c->worked, c->upset) + c->haste > c->now)
+		return;
+	hung = find_hung(c, &others);
+	if (!hung || !hung->joined || hung->scores > 0 ||
+	    others < s->o.replicas ||
+	    c->few + 10 * c->haste > hung->frozen_at ||
+	    !accounts_unanswered(c->accounts, 0, c->allowed))
+		return;
+	broken(c, "C15: %s hangs, and no backup takes its place for %llu ms",
+	       hung->name, (unsigned long long)(c->now - c->worked) / 1000);
+}
+
+/* C16, when a replica is leased to w. */
+static void
+check_replica(struct cluster *c, const struct process *w,
+	      const struct message *m)
+{
+	const struct scenario *s = c->s;
+	size_t workers = 0;
+
+	for (int i = 0; i < NETWORK_NODES; i++)
+		workers += works(c, &c->process[i]);
+	if (workers < s->o.replicas)
+		c->few = c->now;
+	if (s->o.mode != MODE_SYNC || s->o.replicas == 0 || s->flaw ||
+	    latest(c->few, c->upset) + c->haste > c->now)
+		return;
+	for (size_t i = 0; i < MOST_LEASES; i++)
+		if (w->lease[i].id != 0 && (w->lease[i].called_off ||
+		    w->lease[i].step == m->lease.first))
+			broken(c, "C16: %s gets a replica of round %llu, and "
+			       "is at another one of round %llu", w->name,
+			       (unsigned long long)m->lease.first,
+			       (unsigned long long)w->lease[i].step);
+}
+
+/* The lease of this number; 0: a free one.  NULL: there is none. */
+static struct lease_note *
+find_lease(struct process *w, uint64_t id)
+{
+	for (size_t i = 0; i < MOST_LEASES; i++)
+		if (w->lease[i].id == id)
+			return &w->lease[i];
+	return NULL;
+}
+
+/* Notes what the coordinator says to a worker. */
+static void
+note_told(struct cluster *c, struct process *w, const struct message *m)
+{
+	struct lease_note *l;
+
+	switch (m->kind) {
+	case MESSAGE_EVALUATE:
+	case MESSAGE_INDEX:
+		w->scores++;
+		break;
+	case MESSAGE_LEASE:
+		check_replica(c, w, m);
+		if ((l = find_lease(w, 0)))
+			*l = (struct lease_note){ m->request, m->lease.first,
+						  false };
+		break;
+	case MESSAGE_CANCEL:
+		if (m->request == 0)
+			forget_leases(w);
+		else if ((l = find_lease(w, m->request)))
+			l->called_off = true;
+		break;
+	case MESSAGE_PLAN:
+		forget_leases(w);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Notes what a worker says to the coordinator. */
+static void
+note_said(struct cluster *c, struct process *w, const struct message *m)
+{
+	struct lease_note *l;
+
+	switch (m->kind) {
+	case MESSAGE_READY:
+		w->joined = c->now;
+		break;
+	case MESSAGE_EVALUATED:
+	case MESSAGE_INDEXED:
+		w->scores -= w->scores > 0;
+		break;
+	case MESSAGE_DONE:
+		if (m->request != 0 && (l = find_lease(w, m->request)))
+			*l = (struct lease_note){ 0 };
+		break;
+	case MESSAGE_FAILED:
+		forget_leases(w);
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+note_worker(struct cluster *c, const struct packet *e, int to, int from)
+{
+	if (e->kind != PACKET_MESSAGE)
+		return;
+	if (from == COORDINATOR && c->process[to].kind == PROCESS_WORKER)
+		note_told(c, &c->process[to], &e->message);
+	else if (to == COORDINATOR &&
+		 c->process[from].kind == PROCESS_WORKER)
+		note_said(c, &c->process[from], &e->message);
 }
 
 /*
@@ -1813,6 +2073,7 @@ cluster_begin(struct cluster *c, struct scenario *s)
 	c->network = network_new(&s->network);
 	c->accounts = accounts_new(s);
 	c->patience = 1000 * patience(s);
+	c->haste = 1000 * haste(s);
 	for (size_t i = 0; i < MAX_FAULTS; i++)
 		c->pending[i].due = i < s->faults &&
 			s->fault[i].trigger == AT_TIME ? 1000 *
@@ -1877,6 +2138,7 @@ deliver(struct cluster *c)
 
 		look_at_message(c, e, to, from);
 		note_stop(c, e, to, from);
+		note_worker(c, e, to, from);
 		if (from == COORDINATOR && e->kind == PACKET_MESSAGE &&
 		    e->message.kind == MESSAGE_LEASE)
 			check_lease(c, &e->message);
@@ -2015,6 +2277,7 @@ step(struct cluster *c)
 	}
 	look_at_triggers(c);
 	check_progress(c);
+	check_hung(c);
 	check_limits(c);
 }
 

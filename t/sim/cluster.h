@@ -18,6 +18,11 @@
  *	C13 a submitter, however often it dies, ends when all its requests are
  *	    answered
  *	C14 no relay ends of its own accord, unless another relay has its site
+ *	C15 while a worker hangs, and nothing else is wrong, its backup does
+ *	    what a round waits for, without waiting for a lease
+ *	C16 in rounds no worker is leased a replica while it is at another one
+ *	    of the same round, or has not answered a CANCEL, if workers are as
+ *	    many as replicas
  *
  * At the end:
  *

@@ -719,6 +719,52 @@ draw_relays(struct scenario *s)
 		draw_whole_sites(s, &rng);
 }
 
+/* ---- backups ---- */
+
+/* A worker hangs at a replica, or when another worker has done it; or a worker
+   is killed, and one that has taken what it had hangs when it is back. */
+static void
+draw_hung_fault(struct scenario *s, struct rng *r)
+{
+	struct fault f = {
+		.kind = FAULT_FREEZE, .trigger = AT_MESSAGE,
+		.message = chance(r, 3) ? MESSAGE_CANCEL : MESSAGE_LEASE,
+		.target = TARGET_RECEIVER, .nth = 1 + skewed(r, 300),
+		.node = FIRST_WORKER, .other = COORDINATOR,
+		.span = between(r, s->o.lease_ms / 2, 2 * s->o.lease_ms)
+	};
+	struct fault before = f;
+
+	if (chance(r, 2)) {
+		before.kind = FAULT_KILL;
+		before.message = MESSAGE_LEASE;
+		before.span = skewed(r, 300);
+		add_fault(s, &before);
+		f.trigger = AFTER_LAST;
+		f.target = TARGET_NODE;
+		f.node = FIRST_WORKER + (int)rng_below(r, s->workers);
+		f.later = skewed(r, 400);
+	}
+	add_fault(s, &f);
+}
+
+/* Workers are as many as replicas and backups, and hardly anything else
+   befalls the run.  Of numbers of its own. */
+static void
+draw_backups(struct scenario *s)
+{
+	struct rng rng = { .seed = rng_mix(s->seed ^ 0x6261636b7570) };
+	struct rng *r = &rng;
+
+	if (s->o.mode != MODE_SYNC || s->o.replicas == 0 ||
+	    s->o.backup == 0 || s->relays > 0 || !chance(r, 2))
+		return;
+	s->workers = s->o.replicas + s->o.backup;
+	s->faults = chance(r, 4) ? s->faults : 0;
+	for (uint64_t i = between(r, 1, 4); i > 0; i--)
+		draw_hung_fault(s, r);
+}
+
 /* ---- many submitters ---- */
 
 static void
@@ -914,6 +960,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	draw_queue(s);
 	draw_background(s);
 	draw_relays(s);
+	draw_backups(s);
 }
 
 void
