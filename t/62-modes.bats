@@ -304,6 +304,61 @@ few_bits() {
 	few_bits topk:0.02
 }
 
+# kept_back CODEC - gradients in few bits come to the same on 1, 3 and 7
+# servers, and to something else than floats.
+kept_back() {
+	local few=(--push="$1" --partition=fixed:7 --every=30) n
+	wide_batches
+	of=1 whole 100 --partition=fixed:7 --every=30
+	mv whole float32
+	of=1 whole 100 "${few[@]}"
+	mv whole one
+	run -1 ps-ckpt diff float32 one
+	for n in 3 7; do
+		of=$n whole 100 "${few[@]}"
+		same one whole
+	done
+}
+
+@test "sync with --push=onebit: the same on 1, 3 and 7 servers" {
+	kept_back onebit
+}
+
+@test "sync with --push=topk: the same on 1, 3 and 7 servers" {
+	kept_back topk:0.02
+}
+
+@test "sync: a run that broke off goes on by another codec of gradients" {
+	local codec last=0
+	wide_batches
+	members 2 3 --repeat data.csv
+	for codec in onebit topk:0.05 int8 onebit; do
+		begin_run -B 4 --mode=sync --replicas=3 --partition=fixed:3 \
+			--every=30 --push="$codec@second/kernel"
+		[ "$last" -gt 0 ] || echo 'train 100' >&7
+		[ "$last" = 0 ] || told '*going on with a run that broke off*'
+		last=$((last + 20))
+		until_step "$last"
+		[ "$last" = 80 ] || dies "$coordinator"
+		[ "$last" = 80 ] || cat <&5 >rest
+	done
+	end_run
+	run -0 ls ckpt
+	assert_line ckpt-00000100
+}
+
+@test "sync with --push=onebit: a residual that dies with its worker is told" {
+	wide_batches
+	members 1 3 --repeat data.csv
+	begin_run -B 4 --mode=sync --replicas=3 --push=onebit
+	echo 'train 60' >&7
+	until_step 20
+	kill -KILL "${worker[1]}"
+	told '*residuals of 1 replicas are lost with worker:*'
+	until_step 59
+	end_run
+}
+
 @test "sync: a run that broke off goes on by another codec of differences" {
 	local codec last=0
 	wide_batches

@@ -21,6 +21,10 @@ holds() {
 	run -64 ps-coord -m model.ps -s 1 --wire=
 	assert_output \
 		"ps-coord: --wire: an argument is wanted; try 'ps-coord --help'"
+	for few in topk topk:0 topk:2; do
+		run -64 ps-coord -m model.ps -s 1 --mode=sync --push=$few
+		assert_output --partial "--push: '$few' has no P from 0.001"
+	done
 	for few in topk topk: topk:0 topk:2 topk:x topk:-1 topk:nan; do
 		run -64 ps-coord -m model.ps -s 1 --mode=sync \
 			--pull=delta:$few
@@ -38,6 +42,7 @@ holds() {
 		'label y float' 'a = dense x units=64' \
 		'b = embedding u dim=32' 'j = concat a b' \
 		'z = dense j units=1' 'loss mean_squared_error z' >model.ps
+	echo 'optimizer adam' >>model.ps
 	coord() { ps-coord --plan -m model.ps -s 1 "$@"; }
 	run -64 coord --push=int8,from=x
 	assert_output --partial \
@@ -64,11 +69,27 @@ holds() {
 values cannot be pulled as int8, but as delta:int8 in rounds"
 	run -0 ps-coord --plan -m dense.ps -s 1 --wire=int8
 	for few in onebit topk:0.01; do
-		for way in push pull wire; do
+		for way in pull wire; do
 			run -64 coord --mode=sync --$way=$few
-			assert_output --partial "--$way: '$few' is for what\
- rounds change alone: --pull=delta:$few with --mode=sync"
+			assert_output --partial "--$way: '$few' is for\
+ gradients and for what rounds change: --push=$few, or --pull=delta:$few, with\
+ --mode=sync"
 		done
+		for mode in async ssp:3; do
+			run -64 coord --mode=$mode --push=$few
+			assert_output --partial "--push=$few needs --mode=sync:\
+ where steps overlap a push takes no time that this could save"
+		done
+		run -78 coord --mode=sync --push=$few@b/*
+		assert_output "ps-coord: --push: b/*: b/embeddings is a table,\
+ or waits for no round: ${few%:*} is not for it"
+		run -78 coord --mode=sync --push=$few@c/*
+		assert_output "ps-coord: --push: c/* matches no variable"
+		run -0 coord --mode=sync --push=$few
+		assert_line "${few%:*} is for 84.4 % of the floats that are\
+ pushed"
+		assert_line "ps-coord: --push=$few: the optimizer adam of\
+ a/kernel divides by the codec's error, too: sgd and adagrad are better for it"
 		run -64 coord --pull=delta:$few
 		assert_output --partial "--pull=delta: needs --mode=sync"
 		run -78 coord --mode=sync --pull=delta:$few@b/*
@@ -164,6 +185,8 @@ wide() {
 	assert_output '60 cases'
 	run -0 bash -c '"$BUILD/t/unit/delta" rounds | codecs.py'
 	assert_output '15 cases'
+	run -0 bash -c '"$BUILD/t/unit/residuals" pushes | codecs.py'
+	assert_output '2 cases'
 }
 
 @test "--plan says what int8 is for, and in which direction" {

@@ -83,6 +83,7 @@ UNITS += %D%/unit/partition
 UNITS += %D%/unit/pause
 UNITS += %D%/unit/relay
 UNITS += %D%/unit/relay_link
+UNITS += %D%/unit/residuals
 UNITS += %D%/unit/forwarder
 UNITS += %D%/unit/waiting_pulls
 UNITS += %D%/unit/partings

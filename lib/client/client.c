@@ -281,24 +281,21 @@ slice_of(const struct piece *piece, const struct span *span)
 	return plan_slice(piece, piece->table ? span->rows : span->count);
 }
 
-/* The encoding of gradients, or of values, in the exchange of this step. */
-static struct encoding
-encoding_of(const struct client *c, uint64_t step)
-{
-	return c->exchange.coded ? plan_encoding(c->plan, step) :
-		(struct encoding){ NULL, 0 };
-}
-
+/* The encoding of the gradients, and of the values, of the exchange. */
 static struct encoding
 pushed_encoding(const struct client *c)
 {
-	return encoding_of(c, c->exchange.step);
+	return c->exchange.push_coded ?
+		plan_encoding(c->plan, c->exchange.step) :
+		(struct encoding){ NULL, 0 };
 }
 
 static struct encoding
 pulled_encoding(const struct client *c)
 {
-	return encoding_of(c, c->exchange.pull_step);
+	return c->exchange.pull_coded ?
+		plan_encoding(c->plan, c->exchange.pull_step) :
+		(struct encoding){ NULL, 0 };
 }
 
 static struct codec_slice
@@ -321,6 +318,7 @@ pushed_slice(const struct client *c, const struct piece *piece,
 	struct codec_slice slice = slice_of(piece, span);
 
 	slice.draw = rng_at(step, c->exchange.replica, piece->variable);
+	slice.keep = c->plan->codings->of[piece->variable][WAY_PUSH].keep;
 	slice.ids = span->ids;
 	return slice;
 }
@@ -454,6 +452,23 @@ measure_codec_error(struct client *c, const struct codec *codec,
 	}
 }
 
+/* Put aside what a codec has lost of a gradient. */
+static void
+keep_residual(const struct client *c, const struct piece *piece,
+	      const struct codec *codec, const float *from,
+	      const void *encoded, struct codec_slice slice)
+{
+	float *left = c->exchange.left && codec->sparse ?
+		c->exchange.left[piece->variable] : NULL;
+
+	if (!left)
+		return;
+	left += piece->first;
+	codec_decode(codec, left, encoded, slice);
+	for (size_t i = 0; i < slice.rows; i++)
+		left[i] = from[i] - left[i];
+}
+
 /* The encoded gradients of a part, one behind the other. */
 static struct frame
 gather(struct client *c, size_t n)
@@ -486,6 +501,7 @@ gather(struct client *c, size_t n)
 						  slice);
 
 		measure_codec_error(c, codec, from, to + size, slice);
+		keep_residual(c, &piece[i], codec, from, to + size, slice);
 		size += bytes;
 	}
 	return (struct frame){ c->values[n]->at, size, &c->values[n]->hold };
@@ -547,7 +563,7 @@ pushes(const struct client *c, enum lane lane, size_t n)
 static uint64_t
 coded_pull(const struct client *c)
 {
-	return c->exchange.coded ? c->exchange.pull_step + 1 : 0;
+	return c->exchange.pull_coded ? c->exchange.pull_step + 1 : 0;
 }
 
 /* May a relay add up the push to this part with those of other replicas? */
@@ -580,7 +596,7 @@ fill_push(struct client *c, size_t n, struct message *m)
 	m->push.rate = message_float_bits(x->learning_rate);
 	m->push.slot = message_node(x->replica, summed ? x->level : 0);
 	m->push.attempt = x->attempt;
-	m->push.coded = x->coded;
+	m->push.coded = x->push_coded;
 	m->push.values = m->kind == MESSAGE_PUSHPULL ? coded_pull(c) : 0;
 	pack_reset(&c->push_keys);
 	if (pull && !leave)

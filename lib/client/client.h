@@ -77,8 +77,11 @@ struct exchange {
 					   known */
 	uint64_t *pulled;		/* of each part: gets the version that
 					   was pulled; NULL: not wanted */
-	bool coded;			/* encode as the plan says; else as
+	bool push_coded, pull_coded;	/* encoded as the plan says; else as
 					   floats */
+	float *const *left;		/* of each variable: gets the residual,
+					   what a codec has lost of its
+					   gradient; NULL: not wanted */
 	uint64_t pull_step;		/* the step that is pulled for */
 };
 

@@ -83,7 +83,7 @@ coord_plan(const struct coord_options *o, const struct model *model,
 	codings_make(plan->codings, WAY_PUSH, &o->push, v);
 	codings_make(plan->codings, WAY_PULL, &o->pull, v);
 	plan->piece_bytes = o->piece_bytes;
-	plan->every = coding_has_delta(&o->pull) ? o->every_steps : 0;
+	plan->every = coding_find_delta(&o->pull) ? o->every_steps : 0;
 	how.group = group = codings_groups(plan->codings, v);
 	*place = partition_plan(v, variables, &how, &o->placement, o->servers,
 				places);

@@ -14,6 +14,7 @@
 #include "coord/coord_members.h"
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
+#include "coord/coord_sync.h"
 #include "wire/result.h"
 
 #include <stdio.h>
@@ -313,6 +314,16 @@ cut_limit(const struct coord *c)
 	return begun ? c->cut->step : c->cut->next;
 }
 
+bool
+cut_between(const struct coord *c, uint64_t step, uint64_t next)
+{
+	const struct cut_plans *cut = c->cut;
+
+	return (cut->next > step && cut->next <= next) ||
+		(cut->state != CUT_NONE && !cut->who && cut->step > step &&
+		 cut->step <= next);
+}
+
 uint64_t
 cut_saved_step(const struct coord *c)
 {
@@ -429,6 +440,7 @@ save(struct coord *c)
 	char name[CHECKPOINT_NAME];
 	struct message m = cut_message(c, MESSAGE_SAVE);
 
+	sync_drop_residuals(c, c->cut->step);
 	checkpoint_name(c->cut->step, name);
 	m.blob = (struct frame){ name, strlen(name), NULL };
 	fleet_ask(c->fleet, &m);

@@ -55,6 +55,9 @@ bool cut_publishing(const struct coord *);
 /* Returns the step at which leasing stops because of cuts: no step at or above
    it is begun. */
 uint64_t cut_limit(const struct coord *);
+/* Is a checkpoint's cut under way, or planned, at a step above the first of
+   these and not above the second? */
+bool cut_between(const struct coord *, uint64_t step, uint64_t next);
 /* Returns the step of the newest checkpoint of this run; WIRE_NONE: there is
    none. */
 uint64_t cut_saved_step(const struct coord *);

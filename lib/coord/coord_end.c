@@ -14,6 +14,7 @@
 #include "coord/coord_journal.h"
 #include "coord/coord_members.h"
 #include "coord/coord_report.h"
+#include "coord/coord_sync.h"
 #include "coord/coord_rerun.h"
 #include "coord/coord_standby.h"
 #include "coord/coord_steps.h"
@@ -75,6 +76,8 @@ stop_members(struct coord *c, uint64_t now)
 	if (c->end->asked_ms && ending_output_is_open(c) && given_up > 0)
 		report_warning(c, "requests given up: %llu",
 			       (unsigned long long)given_up);
+	if (m.kind == MESSAGE_STOP)
+		sync_drop_residuals(c, WIRE_NONE);
 	ending_stop(c);
 	c->end->deadline_ms = now + STOP_MS;
 	if (c->end->asked_ms && c->end->deadline_ms > last)

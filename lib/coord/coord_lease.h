@@ -17,6 +17,7 @@ struct leased {
 	uint64_t server;	/* the server for which they are run again;
 				   WIRE_NONE: they are not */
 	bool called_off;	/* the worker was told to drop it */
+	bool told;		/* and how to push it (RESIDUAL) */
 };
 
 void lease_init(struct coord *);

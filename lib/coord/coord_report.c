@@ -101,6 +101,7 @@ totals_reset(struct totals *t, uint64_t now)
 	t->unscored = false;
 	t->noes = (struct noes){ 0 };
 	t->traffic = (struct traffic){ 0 };
+	t->kept = 0;
 	t->began_ms = now;
 	t->step = WIRE_NONE;
 	memset(t->stale, 0, sizeof(t->stale));
@@ -143,6 +144,7 @@ totals_add(struct totals *t, const struct coord *c, const struct result *r,
 	t->stale[r->staleness < STALENESS ? r->staleness : STALENESS - 1]++;
 	t->loss += r->loss;
 	traffic_add(&t->traffic, &r->traffic);
+	t->kept = r->kept;
 	if (!scores || t->unscored)
 		bare.scores = 0;
 	result_add(&bare, c->metric, t->state, scores, positive);
@@ -454,6 +456,16 @@ add_traffic(struct text *out, const struct traffic *t)
 	add_moved(out, "pulled", &t->pulled);
 }
 
+/* What is kept of the gradients, where something is. */
+static void
+add_residuals(const struct coord *c, struct text *out, const struct totals *t)
+{
+	if (!codings_residual(c->plan.codings))
+		return;
+	text_add(out, ",\"residuals\":");
+	result_json_number(out, sqrt(t->kept));
+}
+
 void
 report_traffic_notified(struct text *out, const struct totals *t)
 {
@@ -467,6 +479,8 @@ report_traffic_notified(struct text *out, const struct totals *t)
 	if (all->squares > 0)
 		text_add(out, ", error of gradients %.2g",
 			 report_error_of(all));
+	if (t->kept > 0)
+		text_add(out, ", residuals of norm %.2g", sqrt(t->kept));
 }
 
 /* The step, and the totals of what was trained or scored. */
@@ -490,6 +504,7 @@ add_totals(struct coord *c, struct text *out, const struct totals *t,
 		text_add(out, ",\"staleness\":");
 		report_staleness(out, t);
 		add_traffic(out, &t->traffic);
+		add_residuals(c, out, t);
 	}
 	text_add(out, ",\"seconds\":");
 	result_json_number(out, (double)(now - t->began_ms) / 1000);

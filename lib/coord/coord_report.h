@@ -23,6 +23,8 @@ struct totals {
 	uint64_t stale[STALENESS];	/* [i]: steps of staleness i, which met
 					   i pushes of other steps */
 	struct traffic traffic;
+	double kept;		/* the sum of squares of the residuals that the
+				   last step has left */
 };
 
 void report_init(struct coord *, uint64_t now_ms);

@@ -15,6 +15,7 @@
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
 #include "coord/coord_standby.h"
+#include "coord/coord_sync.h"
 #include "coord/coord_watch.h"
 #include "coord/scheduler.h"
 #include "wire/result.h"
@@ -195,6 +196,14 @@ add_traffic(const struct coord *c, struct text *out)
 		gauge(out, "pskit_gradient_error",
 		      "Relative error of the gradients of a codec.",
 		      report_error_of(t));
+	if (!codings_residual(c->plan.codings))
+		return;
+	gauge(out, "pskit_residual_norm",
+	      "What codecs have lost of gradients and is still to be pushed.",
+	      sqrt(report_all(c)->kept));
+	counter(out, "pskit_residuals_lost_total",
+		"Residuals of replicas that will not be pushed.",
+		sync_residuals_lost(c));
 }
 
 /* Take the scores since the last join, if there are any.  A metric that needs
@@ -556,6 +565,9 @@ coord_state(struct coord *c)
 		text_add(out, "; ");
 		report_traffic_notified(out, report_all(c));
 	}
+	if (sync_residuals_lost(c) > 0)
+		text_add(out, ", %llu residuals lost",
+			 (unsigned long long)sync_residuals_lost(c));
 	return out->data;
 }
 

@@ -55,6 +55,37 @@ room(const struct coord *c)
 	};
 }
 
+/*
+ * Will a step follow this one, of a round?  That may not be seen yet, as
+ * servers are asked something first; but nothing that is only known later, such
+ * as whether there will be other requests, is waited for.
+ */
+static bool
+is_followed(const struct coord *c, uint64_t step)
+{
+	return !ending_begun(c) && !cancel_under_way(c) &&
+		queue_is_followed(c->queue, step);
+}
+
+/* Decide whether what codecs lose of the first round's gradients is kept, and
+   say so to its workers. */
+static void
+decide_residuals(struct coord *c)
+{
+	uint64_t step, next;
+
+	if (sync_undecided(c, &step, &next)) {
+		const bool followed = next != WIRE_NONE;
+
+		if (cut_between(c, step, followed ? next :
+				queue_next(c->queue)))
+			sync_decide(c, true);
+		else if (followed || !is_followed(c, step))
+			sync_decide(c, !followed);
+	}
+	sync_send_residuals(c);
+}
+
 void
 steps_give_out(struct coord *c)
 {
@@ -63,6 +94,7 @@ steps_give_out(struct coord *c)
 	/* A lease may be the last one that there is room for: ask anew. */
 	while (c->scheduler->give(c, &r))
 		r = room(c);
+	decide_residuals(c);
 }
 
 /* ---- one is done ---- */

@@ -12,12 +12,14 @@
 #include "coord/coord_lease.h"
 #include "coord/coord_members.h"
 #include "coord/coord_relays.h"
+#include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
 #include "coord/round.h"
 #include "coord/scheduler.h"
 #include "coord/site_numbers.h"
 #include "wire/result.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define ROUND_TERMS	2	/* no more rounds are open at a time */
@@ -117,6 +119,8 @@ begin(struct coord *c)
 		replicas = WIRE_REPLICAS;
 	s->rounds = rounds_new(replicas, c->o.backup);
 	rounds_number(s->rounds, (c->plan.term - 1) << 32);
+	if (codings_residual(c->plan.codings))
+		rounds_keep_residuals(s->rounds);
 	assign_replicas(c, replicas);
 }
 
@@ -237,6 +241,99 @@ lease_replica(struct coord *c, struct member *w, size_t has, bool few)
 	return true;
 }
 
+/* ---- residuals ---- */
+
+/* Say that residuals were lost since there were so many of them. */
+static void
+report_lost(struct coord *c, uint64_t before, const char *how)
+{
+	const uint64_t lost = sync_residuals_lost(c) - before;
+
+	if (lost > 0)
+		report_warning(c, "the residuals of %llu replicas are lost "
+			       "%s: of their gradients a part is missing that "
+			       "was not sent yet", (unsigned long long)lost,
+			       how);
+}
+
+/* A worker that takes no steps any more does not push its residuals. */
+static void
+lose_residuals(struct coord *c, const struct member *w)
+{
+	const uint64_t before = sync_residuals_lost(c);
+	char with[WIRE_NAME + 8];
+
+	rounds_lose_residuals(c->sync->rounds, w);
+	snprintf(with, sizeof(with), "with %s", w->name);
+	report_lost(c, before, with);
+}
+
+bool
+sync_undecided(const struct coord *c, uint64_t *step, uint64_t *next)
+{
+	const struct rounds *r = c->sync->rounds;
+
+	if (!r || !rounds_undecided(r))
+		return false;
+	*step = rounds_step(r);
+	*next = rounds_next(r);
+	return true;
+}
+
+void
+sync_decide(struct coord *c, bool last)
+{
+	rounds_decide(c->sync->rounds, last);
+}
+
+static void
+send_residual(struct coord *c, struct member *w, struct leased *l)
+{
+	struct message m = { .kind = MESSAGE_RESIDUAL, .request = l->id };
+	struct residual residual;
+	enum push_how how;
+
+	if (l->id == 0 || l->told ||
+	    !rounds_decided(c->sync->rounds, l->at.step))
+		return;
+	rounds_push(c->sync->rounds, w, &l->at, &how, &residual);
+	l->told = true;
+	m.residual.term = c->plan.term;
+	m.residual.how = how;
+	m.residual.step = residual.step;
+	m.residual.attempt = residual.attempt;
+	if (outbox_send(c->outbox, w->peer, &m) < 0)
+		w->unreachable = true;
+}
+
+void
+sync_send_residuals(struct coord *c)
+{
+	if (!c->sync->rounds || !codings_residual(c->plan.codings))
+		return;
+	for (struct member *w = c->member; w; w = w->next)
+		for (size_t i = 0; worker_answers(w) && i < c->o.in_flight;
+		     i++)
+			send_residual(c, w, &lease_of(c, w)[i]);
+}
+
+void
+sync_drop_residuals(struct coord *c, uint64_t below)
+{
+	const uint64_t before = sync_residuals_lost(c);
+
+	if (!c->sync->rounds)
+		return;
+	rounds_drop_residuals(c->sync->rounds, below);
+	report_lost(c, before, "as steps behind them were given up");
+}
+
+uint64_t
+sync_residuals_lost(const struct coord *c)
+{
+	return c->sync->rounds ? rounds_residuals_lost(c->sync->rounds) : 0;
+}
+
 static bool
 give(struct coord *c, const struct lease_room *room)
 {
@@ -244,6 +341,9 @@ give(struct coord *c, const struct lease_room *room)
 	const bool few = again &&
 		workers_ready(c) < rounds_replicas(c->sync->rounds);
 
+	for (const struct member *w = again ? c->member : NULL; w; w = w->next)
+		if (!w->gone && (!worker_answers(w) || w->exhausted))
+			lose_residuals(c, w);
 	while (c->sync->rounds && open_round(c, room))
 		;
 	/* Workers with the fewest leases come first, after each lease anew. */
@@ -339,8 +439,12 @@ ask_servers(struct coord *c, enum message_kind kind)
 	m.frame[0] = (struct frame){ s->attempts.data, s->attempts.size,
 				     NULL };
 	s->state = kind == MESSAGE_COMMIT ? END_COMMITTING : END_CHECKING;
-	if (kind == MESSAGE_COMMIT)
+	if (kind == MESSAGE_COMMIT) {
+		const uint64_t before = sync_residuals_lost(c);
+
 		rounds_settle(s->rounds);
+		report_lost(c, before, "with their workers");
+	}
 	fleet_ask(c->fleet, &m);
 }
 
@@ -448,8 +552,10 @@ go_on(struct coord *c)
 static void
 go_back(struct coord *c)
 {
-	if (c->sync->rounds)
+	if (c->sync->rounds) {
 		rounds_reset(c->sync->rounds, true);
+		rounds_reset_residuals(c->sync->rounds);
+	}
 	c->sync->state = END_OPEN;
 }
 
@@ -463,8 +569,11 @@ give_up(struct coord *c)
 static void
 lose(struct coord *c, const struct member *w)
 {
-	if (c->sync->rounds)
-		rounds_lose(c->sync->rounds, w);
+	if (!c->sync->rounds)
+		return;
+	rounds_lose(c->sync->rounds, w);
+	if (w->gone)
+		lose_residuals(c, w);
 }
 
 /* ---- figures ---- */

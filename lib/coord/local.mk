@@ -55,6 +55,8 @@ lib_libps_a_SOURCES += \
 	%D%/coord_watermarks.h \
 	%D%/fleet.c \
 	%D%/fleet.h \
+	%D%/holders.c \
+	%D%/holders.h \
 	%D%/journal.h \
 	%D%/queue.c \
 	%D%/queue.h \

@@ -860,6 +860,26 @@ queue_waiting(const struct queue *q)
 	return steps;
 }
 
+bool
+queue_is_followed(const struct queue *q, uint64_t number)
+{
+	const struct step *s = queue_step(q, number);
+	const struct order *o = s ? s->order : NULL;
+
+	for (uint64_t i = number + 1; s && i < q->next; i++)
+		if (queue_step(q, i))
+			return true;
+	for (; o; o = o->next) {
+		if (has_steps(o) && o->given < o->request.steps)
+			return true;
+		/* An epoch that has begun is a barrier, too. */
+		if (is_background(o) ? !o->begun && !q->passes :
+		    !has_steps(o) || o->begun)
+			return false;
+	}
+	return false;
+}
+
 /* ---- what always holds ---- */
 
 const char *

@@ -264,6 +264,10 @@ bool queue_idle(const struct queue *);		/* nothing asked is left */
    are that many or more. */
 uint64_t queue_waiting(const struct queue *);
 
+/* Can a step behind this one, which has not ended, be leased while it runs, now
+   or when servers have been asked: is no barrier next? */
+bool queue_is_followed(const struct queue *, uint64_t number);
+
 /* For tests, between two calls: NULL, or the words of what does not hold. */
 const char *queue_check(const struct queue *);
 

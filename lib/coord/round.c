@@ -14,10 +14,14 @@ struct replica {
 	struct candidate {
 		uint64_t number;	/* 0: none */
 		void *worker;
+		bool spare;		/* it is a backup */
+		enum push_how how;	/* it is pushed */
 	} live[CANDIDATES];
 	bool done;
 	uint64_t chosen;		/* the chosen attempt's number; 0: the
 					   replica was skipped */
+	enum push_how how;		/* it was pushed, */
+	void *worker;			/* by this one; NULL: it is lost */
 	unsigned level;			/* of the node that may be added up, */
 	const void *owner;		/* if this worker does the replica */
 	struct result result;		/* of the chosen attempt */
@@ -26,8 +30,15 @@ struct replica {
 	struct text json;
 };
 
+/* How the replicas of a round are pushed, in a run with residuals.
+ *
+ *	UNDECIDED --rounds_decide()--> KEEPS, FLUSHES
+ */
+enum fate { FATE_UNDECIDED, FATE_KEEPS, FATE_FLUSHES };
+
 struct round {
 	uint64_t step;
+	enum fate fate;
 	struct replica *replica;
 	size_t chosen;			/* replicas that are done */
 	bool summed;			/* a relay may have added some up */
@@ -42,6 +53,8 @@ struct rounds {
 	size_t open;
 	bool settled;			/* servers have the first round */
 	void **owner;			/* of each replica, or NULL */
+	struct holders *holders;	/* NULL: workers keep no residuals */
+	uint64_t residuals_lost;
 	float *scores;
 	unsigned char *positive;
 	struct text json;
@@ -80,6 +93,7 @@ empty(struct rounds *r, struct round *round)
 	}
 	round->chosen = 0;
 	round->summed = false;
+	round->fate = FATE_UNDECIDED;
 }
 
 void
@@ -92,10 +106,17 @@ rounds_free(struct rounds *r)
 		free(r->round[i].replica);
 	}
 	free(r->owner);
+	holders_free(r->holders);
 	free(r->scores);
 	free(r->positive);
 	text_release(&r->json);
 	free(r);
+}
+
+void
+rounds_keep_residuals(struct rounds *r)
+{
+	r->holders = holders_new(r->replicas);
 }
 
 size_t
@@ -219,9 +240,28 @@ rounds_sure(const struct rounds *r)
 	return true;
 }
 
+/* The chosen pushes count: what they have left is what is kept. */
+static void
+note_residuals(struct rounds *r, const struct round *round)
+{
+	for (size_t k = 0; k < r->replicas; k++) {
+		const struct replica *s = &round->replica[k];
+
+		if (s->chosen > 0)
+			r->residuals_lost +=
+				holders_note(r->holders, k, s->worker, s->how,
+					     (struct residual){ round->step,
+								s->chosen });
+	}
+	if (round->fate == FATE_FLUSHES)
+		rounds_drop_residuals(r, WIRE_NONE);
+}
+
 void
 rounds_settle(struct rounds *r)
 {
+	if (r->holders && !r->settled)
+		note_residuals(r, &r->round[0]);
 	r->settled = true;
 }
 
@@ -261,6 +301,13 @@ is_free(const struct replica *s)
 	return !s->done && live(s) == 0;
 }
 
+/* Has another worker the residual of this replica? */
+static bool
+is_held(const struct rounds *r, size_t k, const void *worker)
+{
+	return r->holders && holders_other(r->holders, k, worker);
+}
+
 /*
  * A replica that nobody is at: the worker's own, else one that nobody owns,
  * else, if any is set, any.  Returns the number of replicas if there is none.
@@ -272,7 +319,7 @@ find_slot(const struct rounds *r, const struct round *round,
 	size_t best = r->replicas;
 
 	for (size_t k = 0; k < r->replicas; k++) {
-		if (!is_free(&round->replica[k]))
+		if (!is_free(&round->replica[k]) || is_held(r, k, worker))
 			continue;
 		if (r->owner[k] == worker)
 			return k;
@@ -294,7 +341,8 @@ find_late(const struct rounds *r, const struct round *round,
 		const struct replica *s = &round->replica[k];
 
 		if (!s->done && live(s) == 1 && s->live[0].worker != worker &&
-		    s->live[1].worker != worker)
+		    s->live[1].worker != worker &&
+		    (round->fate == FATE_KEEPS || !is_held(r, k, worker)))
 			return k;
 	}
 	return r->replicas;
@@ -303,7 +351,8 @@ find_late(const struct rounds *r, const struct round *round,
 /* Begin an attempt.  Only this attempt and the one before it may be chosen from
    now on. */
 static struct attempt
-begin(struct rounds *r, struct round *round, size_t k, void *worker)
+begin(struct rounds *r, struct round *round, size_t k, void *worker,
+      bool spare)
 {
 	struct replica *s = &round->replica[k];
 	struct candidate *at = &s->live[0];
@@ -317,7 +366,8 @@ begin(struct rounds *r, struct round *round, size_t k, void *worker)
 		if (s->live[i].number == 0)
 			at = &s->live[i];
 	}
-	*at = (struct candidate){ s->attempts, worker };
+	*at = (struct candidate){ .number = s->attempts, .worker = worker,
+				  .spare = spare };
 	if (live(s) == 1) {
 		r->owner[k] = worker;
 		r->retried += s->attempts > r->base + 1;
@@ -342,11 +392,12 @@ rounds_lease(struct rounds *r, void *worker, bool more, bool ahead,
 	}
 	/* A replica given out ahead waits for the round before, and so is not
 	   late: backups are only for the first round. */
-	if (round == r->round && k == r->replicas && spare)
+	spare = round == r->round && k == r->replicas && spare;
+	if (spare)
 		k = find_late(r, round, worker);
 	if (k == r->replicas)
 		return false;
-	*a = begin(r, round, k, worker);
+	*a = begin(r, round, k, worker, spare);
 	return true;
 }
 
@@ -412,12 +463,15 @@ rounds_choose(struct rounds *r, void *worker, const struct attempt *a,
 	if (!candidate(s, worker, a))
 		return false;
 	for (size_t i = 0; i < CANDIDATES; i++) {
-		if (s->live[i].number != a->number)
+		if (s->live[i].number == a->number)
+			s->how = s->live[i].how;
+		else
 			*overtaken = s->live[i].number ? s->live[i].worker :
 				*overtaken;
 		s->live[i] = (struct candidate){ 0 };
 	}
 	s->done = true;
+	s->worker = worker;
 	s->chosen = a->number;
 	s->result = *result;
 	s->result.mixed = result->mixed && s->attempts > 1;
@@ -428,7 +482,8 @@ rounds_choose(struct rounds *r, void *worker, const struct attempt *a,
 				     result->scores * sizeof(*scores));
 		s->positive = mem_copy(positive, result->scores);
 	}
-	r->owner[a->replica] = worker;
+	if (!is_held(r, a->replica, worker))
+		r->owner[a->replica] = worker;
 	round->chosen++;
 	return true;
 }
@@ -511,6 +566,7 @@ add_result(struct result *to, const struct result *r)
 	to->scores += r->scores;
 	to->mixed = to->mixed || r->mixed;
 	traffic_add(&to->traffic, &r->traffic);
+	to->kept += r->kept;
 	if (r->staleness > to->staleness)
 		to->staleness = r->staleness;
 	if (r->microseconds > to->microseconds)
@@ -603,6 +659,100 @@ rounds_number(struct rounds *r, uint64_t base)
 	r->base = base;
 }
 
+/* ---- residuals ---- */
+
+bool
+rounds_undecided(const struct rounds *r)
+{
+	return r->holders && r->open > 0 &&
+		r->round[0].fate == FATE_UNDECIDED;
+}
+
+uint64_t
+rounds_next(const struct rounds *r)
+{
+	return r->open > 1 ? r->round[1].step : WIRE_NONE;
+}
+
+void
+rounds_decide(struct rounds *r, bool last)
+{
+	r->round[0].fate = last ? FATE_FLUSHES : FATE_KEEPS;
+}
+
+/* Is there no work for the replica in the round behind the first?  Nobody
+   would push its residual there. */
+static bool
+is_skipped_next(const struct rounds *r, size_t k)
+{
+	const struct replica *s = &r->round[1].replica[k];
+
+	return s->done && s->chosen == 0;
+}
+
+bool
+rounds_decided(const struct rounds *r, uint64_t step)
+{
+	return step < r->round[0].step ||
+		(step == r->round[0].step && !rounds_undecided(r));
+}
+
+void
+rounds_push(struct rounds *r, const void *worker, const struct attempt *a,
+	    enum push_how *how, struct residual *residual)
+{
+	struct round *round;
+	struct candidate *c = candidate(find(r, a, &round), worker, a);
+
+	*residual = holders_residual(r->holders, a->replica, worker);
+	/* Another worker than a backup may have a lease of the replica in the
+	   next round already, and is to become its holder. */
+	*how = is_held(r, a->replica, worker) ||
+		(c && c->spare && residual->attempt == 0) ? PUSH_EXACT :
+		c && (round->fate == FATE_FLUSHES ||
+		      is_skipped_next(r, a->replica)) ? PUSH_FLUSH :
+		PUSH_CODED;
+	if (c)
+		c->how = *how;
+}
+
+/* The pushes of the worker that are chosen still count, but what they have left
+   is lost. */
+size_t
+rounds_lose_residuals(struct rounds *r, const void *worker)
+{
+	const size_t lost = r->holders ? holders_lose(r->holders, worker) : 0;
+
+	for (size_t i = 0; i < r->open; i++)
+		for (size_t k = 0; k < r->replicas; k++)
+			if (r->round[i].replica[k].worker == worker)
+				r->round[i].replica[k].worker = NULL;
+	r->residuals_lost += lost;
+	return lost;
+}
+
+size_t
+rounds_drop_residuals(struct rounds *r, uint64_t below)
+{
+	const size_t lost = r->holders ? holders_drop(r->holders, below) : 0;
+
+	r->residuals_lost += lost;
+	return lost;
+}
+
+void
+rounds_reset_residuals(struct rounds *r)
+{
+	if (r->holders)
+		holders_reset(r->holders);
+}
+
+uint64_t
+rounds_residuals_lost(const struct rounds *r)
+{
+	return r->residuals_lost;
+}
+
 /* ---- what always holds ---- */
 
 const char *
@@ -630,9 +780,12 @@ rounds_check(const struct rounds *r)
 			return "rounds 4: slots are counted as what they are";
 		if (i >= r->open && done > 0)
 			return "rounds 5: a round that is not open is empty";
+		if (i > 0 && round->fate != FATE_UNDECIDED)
+			return "rounds 7: how a round is pushed is decided "
+				"when those before it are closed";
 		if (i > 0 && i < r->open && round->step <= round[-1].step)
 			return "rounds 6: rounds are open in the order of "
 				"their steps";
 	}
-	return NULL;
+	return r->holders ? holders_check(r->holders) : NULL;
 }

@@ -24,6 +24,7 @@
 #ifndef PS_ROUND_H
 #define PS_ROUND_H
 
+#include "coord/holders.h"
 #include "wire/result.h"
 
 struct rounds;
@@ -34,6 +35,9 @@ struct rounds *rounds_new(size_t replicas, size_t backups);
 void rounds_free(struct rounds *);
 
 size_t rounds_replicas(const struct rounds *);
+
+/* Makes workers keep residuals: see "residuals", below. */
+void rounds_keep_residuals(struct rounds *);
 
 /* Makes a worker the owner of a replica. */
 void rounds_own(struct rounds *, size_t replica, void *worker);
@@ -157,6 +161,37 @@ void rounds_reset(struct rounds *, bool first);
    a replica is base + 1.  So attempts of a round that begins again are newer
    than those that servers have of it. */
 void rounds_number(struct rounds *, uint64_t base);
+
+/*
+ * Residuals.  A replica is given only to the worker that has its residual, if
+ * one has; others do it as backups, and push it exactly.  How an attempt is
+ * pushed is known when the rounds before its own are closed, and when it is
+ * known whether its own is the last one before a checkpoint, or before nothing:
+ * then all residuals are flushed, so that none is kept back.  In such a round
+ * nobody else does a replica of which a worker has the residual.  So every
+ * round that is not flushed is followed by one that is open.
+ */
+
+/* Is it not known yet how the first round is pushed?  rounds_next(): the step
+   of the round that follows it, WIRE_NONE: none is open.  rounds_decide() says
+   that it is known; last: residuals are flushed. */
+bool rounds_undecided(const struct rounds *);
+uint64_t rounds_next(const struct rounds *);
+void rounds_decide(struct rounds *, bool last);
+
+/* Is it known how the replicas of the round of this step are pushed? */
+bool rounds_decided(const struct rounds *, uint64_t step);
+/* How an attempt of a round that is decided is pushed, and with which residual.
+   One that cannot be chosen any more is pushed in vain. */
+void rounds_push(struct rounds *, const void *worker, const struct attempt *,
+		 enum push_how *, struct residual *);
+
+/* See holders_lose(), holders_drop() and holders_reset().  What is lost is also
+   counted by rounds_residuals_lost(), as is what rounds_settle() finds lost. */
+size_t rounds_lose_residuals(struct rounds *, const void *worker);
+size_t rounds_drop_residuals(struct rounds *, uint64_t below);
+void rounds_reset_residuals(struct rounds *);
+uint64_t rounds_residuals_lost(const struct rounds *);
 
 /* For tests, between two calls: NULL, or the words of what does not hold. */
 const char *rounds_check(const struct rounds *);

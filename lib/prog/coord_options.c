@@ -201,9 +201,14 @@ read_coding(struct coding_rule *head, const char *option, bool both)
 static void
 check_mode(const struct coord_options *o)
 {
+	const struct coding_rule *r = coding_find_residual(&o->push);
+
 	if (o->mode == MODE_SYNC)
 		return;
-	if (coding_has_delta(&o->pull))
+	if (r)
+		cli_usage("--push=%s needs --mode=sync: where steps overlap a "
+			  "push takes no time that this could save", r->text);
+	if (coding_find_delta(&o->pull))
 		cli_usage("--pull=delta: needs --mode=sync: it is for what "
 			  "rounds have changed");
 	if (o->replicas > 0)
@@ -742,6 +747,52 @@ check_own_data(const struct coord_options *o, const struct model *model,
 	return 0;
 }
 
+/* Does the optimizer divide its steps by what gradients have been? */
+static bool
+is_adaptive(const struct optimizer *o)
+{
+	return strcmp(optimizer_name(o), "sgd") != 0 &&
+		strcmp(optimizer_name(o), "adagrad") != 0;
+}
+
+/* Check that what codecs lose of gradients can be pushed before a checkpoint,
+   by whichever step comes last; and warn of an optimizer that is not made for
+   it. */
+static int
+check_residuals(const struct coord_options *o, const struct variable *v,
+		size_t n, struct fail *f)
+{
+	struct codings *c = codings_new(n);
+	const struct variable *adaptive = NULL;
+	uint64_t lines = 0;
+	int status = 0;
+
+	codings_make(c, WAY_PUSH, &o->push, v);
+	for (size_t i = 0; i < n; i++)
+		lines |= v[i].lines;
+	for (size_t i = 0; i < n && status == 0; i++) {
+		if (!c->of[i][WAY_PUSH].codec->sparse)
+			continue;
+		if (v[i].trained_by > 0 && (lines & ~v[i].trained_by) > 0)
+			status = fail(f, FAIL_CONFIG, "--push=%s: only some "
+				      "step lines train %s, and a checkpoint "
+				      "may come behind another: say "
+				      "--push=float32@%s",
+				      c->of[i][WAY_PUSH].codec->name,
+				      v[i].name, v[i].name);
+		if (!adaptive && v[i].optimizer &&
+		    is_adaptive(v[i].optimizer))
+			adaptive = &v[i];
+	}
+	if (status == 0 && adaptive)
+		log_warn("--push=%s: the optimizer %s of %s divides by the "
+			 "codec's error, too: sgd and adagrad are better for "
+			 "it", coding_find_residual(&o->push)->text,
+			 optimizer_name(adaptive->optimizer), adaptive->name);
+	codings_free(c);
+	return status;
+}
+
 /* Check that each codec has a variable to code, and warn of a pattern that also
    names variables that its codec cannot code. */
 static int
@@ -751,7 +802,8 @@ check_codings(const struct coord_options *o, const struct variable *v, size_t n,
 	struct fail doubt;
 
 	if (coding_check(&o->push, WAY_PUSH, v, n, f) < 0 ||
-	    coding_check(&o->pull, WAY_PULL, v, n, f) < 0)
+	    coding_check(&o->pull, WAY_PULL, v, n, f) < 0 ||
+	    check_residuals(o, v, n, f) < 0)
 		return -1;
 	for (const struct coding_rule *r = o->pull.next; r; r = r->next)
 		if (coding_check_pattern(&o->pull, r, WAY_PULL, v, n, &doubt))

@@ -25,13 +25,14 @@ codec_number(const struct codec *codec)
 	return number;
 }
 
-/* Codecs that encode blocks are for differences of what is not a table. */
+/* Codecs that encode blocks are for gradients and differences of what is not a
+   table. */
 const struct codec *
 codec_for(const struct codec *c, struct codec_slice s)
 {
 	if (c->sparse)
-		return s.difference && !s.table && !s.exact ? c :
-			&codec_float32;
+		return (s.difference || !s.pulled) && !s.table && !s.exact ?
+			c : &codec_float32;
 	return c->as ? c->as(s) : c;
 }
 

@@ -20,7 +20,9 @@
 #include <stdint.h>
 
 /* All codecs.  A codec travels as its place in the table, so new ones come
-   last.  Those behind CODEC_VALUES are for differences between values alone. */
+   last.  Those behind CODEC_VALUES lose so much that what they lose must be in
+   what is sent next: they are for differences between values, and for gradients
+   to which the sender adds a residual (see worker/residuals.h). */
 #define CODEC_VALUES(C)	C(float32) C(bfloat16) C(int8)
 #define CODEC_TABLE(C)	CODEC_VALUES(C) C(onebit) C(topk)
 
@@ -55,8 +57,9 @@ struct codec {
 	   argument is out of range.  NULL: the codec takes no argument. */
 	uint64_t (*keep)(double argument);
 
-	/* NULL, or: how a block is encoded that is not zeros.  The codec is for
-	   differences alone, and has none of the functions below. */
+	/* NULL, or: how a block is encoded that is not zeros.  The codec loses
+	   most of what it is given, so that what it loses must not be lost (see
+	   the table); and it has none of the functions below. */
 	const struct codec_sparse *sparse;
 
 	/* Returns the codec that encodes such a slice.  NULL: this one,

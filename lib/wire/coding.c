@@ -67,8 +67,9 @@ codec_of(const struct codec *codec, bool delta, enum way way,
 	s.pulled = way == WAY_PULL;
 	s.difference = delta;
 	/* Differences exist only for variables of which every round makes all
-	   elements. */
-	return delta && (v->table || v->async || v->unused) ?
+	   elements, and residuals only where a round chooses its pushes. */
+	return (delta || codec->sparse) &&
+		(v->table || v->async || v->unused) ?
 		&codec_float32 : codec_for(codec, s);
 }
 
@@ -139,10 +140,11 @@ parse(struct coding_rule *r, char *text, struct fail *f)
 		text += strlen(DELTA);
 	if (parse_codec(r, text, f) < 0)
 		return -1;
-	if (r->codec->sparse && !r->delta)
-		return fail(f, FAIL_CONFIG, "'%s' is for what rounds change "
-			    "alone: --pull=" DELTA "%s with --mode=sync", text,
-			    text);
+	if (r->codec->sparse && !r->delta &&
+	    strcmp(r->option, "--push") != 0)
+		return fail(f, FAIL_CONFIG, "'%s' is for gradients and for "
+			    "what rounds change: --push=%s, or --pull=" DELTA
+			    "%s, with --mode=sync", text, text, text);
 	if (r->delta && r->codec->exact)
 		return fail(f, FAIL_CONFIG, "'" DELTA "%s': differences in "
 			    "float32 are as large as values", text);
@@ -222,6 +224,10 @@ refuse(const struct coding_rule *r, const struct variable *v, struct fail *f)
 		return fail(f, FAIL_CONFIG, "%s: %s: %s is a table, or waits "
 			    "for no round: " DELTA "%s is not for it",
 			    r->option, what, v->name, r->codec->name);
+	if (r->codec->sparse)
+		return fail(f, FAIL_CONFIG, "%s: %s: %s is a table, or waits "
+			    "for no round: %s is not for it", r->option, what,
+			    v->name, r->codec->name);
 	return fail(f, FAIL_CONFIG, "%s: %s: %s is not a table: its values "
 		    "cannot be pulled as %s, but as " DELTA "%s in rounds",
 		    r->option, what, v->name, r->codec->name,
@@ -329,11 +335,27 @@ codings_make(struct codings *c, enum way way, const struct coding_rule *head,
 	}
 }
 
-bool
-coding_has_delta(const struct coding_rule *head)
+const struct coding_rule *
+coding_find_delta(const struct coding_rule *head)
 {
-	for (; head; head = head->next)
-		if (head->delta)
+	while (head && !head->delta)
+		head = head->next;
+	return head;
+}
+
+const struct coding_rule *
+coding_find_residual(const struct coding_rule *head)
+{
+	while (head && (!head->codec || !head->codec->sparse))
+		head = head->next;
+	return head;
+}
+
+bool
+codings_residual(const struct codings *c)
+{
+	for (size_t i = 0; i < c->variables; i++)
+		if (c->of[i][WAY_PUSH].codec->sparse)
 			return true;
 	return false;
 }

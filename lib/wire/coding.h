@@ -73,6 +73,9 @@ coding_delta(const struct codings *c, size_t variable)
 static inline size_t
 encoding_most(struct encoding e, size_t variable, struct codec_slice s)
 {
+	if (e.codings)
+		s.keep = e.codings->of[variable][s.pulled ? WAY_PULL :
+						 WAY_PUSH].keep;
 	return codec_most(encoding_codec(e, variable, s), s);
 }
 
@@ -126,8 +129,14 @@ void codings_make(struct codings *, enum way, const struct coding_rule *head,
 bool codings_exact(const struct codings *);
 bool codings_same(const struct codings *, const struct codings *);
 
-/* Does a rule ask for pulled differences? */
-bool coding_has_delta(const struct coding_rule *head);
+/* Does a rule ask for pulled differences; or for gradients of which a worker
+   keeps what the codec has lost?  Returns that rule; NULL: none. */
+const struct coding_rule *coding_find_delta(const struct coding_rule *head);
+const struct coding_rule *coding_find_residual(const struct coding_rule *head);
+
+/* Has some variable gradients of which a worker keeps what the codec has lost,
+   to be added to its next one? */
+bool codings_residual(const struct codings *);
 
 /* Returns for each variable how many neighbouring rows must not be cut apart;
    free() them. */

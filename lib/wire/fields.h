@@ -50,5 +50,6 @@
 				N(first) N(status)
 #define FIELDS_RELAY(N)	N(life)
 #define FIELDS_BUNDLE(N)	N(count)
+#define FIELDS_RESIDUAL(N)	N(term) N(how) N(step) N(attempt)
 
 #endif

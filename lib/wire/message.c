@@ -109,6 +109,8 @@ static const struct shape_of {
 		NULL, "attempts", 1, 1, 0 },
 	[MESSAGE_MISSING] = { "MISSING", FIELDS(NONE),
 		NULL, "slots", 1, 1, 0 },
+	[MESSAGE_RESIDUAL] = { "RESIDUAL", FIELDS(RESIDUAL),
+		NULL, "", 0, 0, 0 },
 };
 
 const char *

@@ -64,7 +64,18 @@ enum message_kind {
 	MESSAGE_RELAY, MESSAGE_BUNDLE,
 	/* rounds with sums of relays: the coordinator to a server, and back */
 	MESSAGE_CHECK, MESSAGE_MISSING,
+	/* rounds with residuals: the coordinator to a worker */
+	MESSAGE_RESIDUAL,
 	MESSAGE_KINDS
+};
+
+/* How the gradient of a leased replica is pushed, in a run with residuals. */
+enum push_how {
+	PUSH_EXACT,		/* as floats; another worker has the residual */
+	PUSH_CODED,		/* with the residual, as the plan says; what the
+				   codec loses is the new residual */
+	PUSH_FLUSH,		/* with the residual, as floats; then it is 0 */
+	PUSH_HOWS
 };
 
 enum role {
@@ -190,6 +201,10 @@ struct message {
 		struct { FIELDS_RELAY(MESSAGE_FIELD) } relay;
 		/* frame: see wire/bundle.h */
 		struct { FIELDS_BUNDLE(MESSAGE_FIELD) } bundle;
+		/* request: a lease; how: see enum push_how; step and attempt:
+		   the push that left the residual that counts; attempt 0: the
+		   residual is 0 */
+		struct { FIELDS_RESIDUAL(MESSAGE_FIELD) } residual;
 	};
 	struct frame blob;
 	size_t frames;

@@ -85,6 +85,7 @@ add_step(struct load *to, const struct plan *p, const struct variable *all,
 		const struct codec *c;
 
 		slice.pulled = way == WAY_PULL;
+		slice.keep = p->codings->of[variable][way].keep;
 		slice.difference = slice.pulled &&
 			coding_delta(p->codings, variable);
 		c = slice.difference ? codec_for(p->codings->of[variable][way]

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBERS	19	/* items of a result, without the sums; one is JSON */
+#define NUMBERS	20	/* items of a result, without the sums; one is JSON */
 
 void
 traffic_add(struct traffic *to, const struct traffic *t)
@@ -78,6 +78,7 @@ result_write(struct pack *p, const struct result *r)
 	pack_uint(p, r->scores);
 	pack_uint(p, r->noes.zero + 2u * r->noes.minus);
 	traffic_write(p, &r->traffic);
+	pack_uint(p, message_double_bits(r->kept));
 	for (size_t i = 0; i < r->metrics; i++)
 		for (size_t j = 0; j < METRIC_SUMS; j++)
 			pack_uint(p, message_double_bits(r->sum[i][j]));
@@ -115,6 +116,7 @@ result_read(struct unpack *u, struct result *r, size_t metrics)
 	noes = unpack_below(u, 4);
 	r->noes = (struct noes){ noes & 1, noes & 2 };
 	r->traffic = traffic_read(u);
+	r->kept = message_double(unpack_uint(u));
 	r->metrics = metrics;
 	for (size_t i = 0; i < metrics; i++)
 		for (size_t j = 0; j < METRIC_SUMS; j++)

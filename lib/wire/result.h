@@ -53,6 +53,8 @@ struct result {
 	size_t scores;		/* how many scores are this result's */
 	struct noes noes;	/* of its labels */
 	struct traffic traffic;
+	double kept;		/* the sum of squares of the residual that its
+				   push leaves */
 	struct frame json;	/* what its program gave back, in one line;
 				   borrowed; empty: nothing */
 };

@@ -238,6 +238,7 @@ leases_take(struct leases *ls, const struct message *m, bool declined)
 	l->replica = message_replica(m->lease.slot);
 	l->level = (unsigned)message_level(m->lease.slot);
 	l->replicas = m->lease.slots;
+	l->push.known = false;
 	l->server = m->lease.server;
 	keep_frame(&l->blocks, m, 0, frames);
 	keep_frame(&l->after, m, 1, frames);
@@ -247,6 +248,24 @@ leases_take(struct leases *ls, const struct message *m, bool declined)
 	ls->count++;
 	if (declined && l->replicas > 0)
 		report_done(ls, h);	/* a round waits for it */
+	return true;
+}
+
+bool
+leases_take_residual(struct leases *ls, const struct message *m)
+{
+	if (m->residual.how >= PUSH_HOWS)
+		return false;
+	for (size_t i = 0; i < ls->count; i++) {
+		struct lease *l = &held_at(ls, i)->lease;
+
+		if (l->id != m->request)
+			continue;
+		l->push.known = true;
+		l->push.how = (enum push_how)m->residual.how;
+		l->push.step = m->residual.step;
+		l->push.attempt = m->residual.attempt;
+	}
 	return true;
 }
 

@@ -21,6 +21,11 @@ struct lease {
 	float learning_rate;
 	uint64_t replica, replicas;	/* of a round; replicas 0: of none */
 	unsigned level;			/* as in message_node() */
+	struct {			/* what RESIDUAL says, if it has come */
+		bool known;
+		enum push_how how;
+		uint64_t step, attempt;
+	} push;
 	struct text blocks, after;	/* of the coordinator's data */
 	struct text step, args;		/* what a program is sent, with a NUL
 					   behind it; empty: nothing */
@@ -42,6 +47,9 @@ void leases_begin_term(struct leases *, uint64_t term);
  * good until leases_settle().
  */
 bool leases_take(struct leases *, const struct message *, bool declined);
+
+/* Takes a RESIDUAL.  False: it is malformed. */
+bool leases_take_residual(struct leases *, const struct message *);
 
 /*
  * Cancels the leases that have one of the steps first to first + count - 1, or

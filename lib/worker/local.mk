@@ -9,5 +9,7 @@ lib_libps_a_SOURCES += \
 	%D%/leases.h \
 	%D%/pipeline.c \
 	%D%/pipeline.h \
+	%D%/residuals.c \
+	%D%/residuals.h \
 	%D%/worker.c \
 	%D%/worker.h

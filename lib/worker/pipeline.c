@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "model/accumulate.h"
 #include "model/compute.h"
+#include "worker/residuals.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -47,6 +48,7 @@ struct inflight {
 	struct moved pulled;
 	struct metric_state state[RESULT_METRICS];
 	struct result result;
+	float *const *left;	/* see residuals_add() */
 	struct fail why;	/* if it has a kind, the step fails with it */
 	bool ended;		/* its program had no more data for it */
 };
@@ -57,6 +59,7 @@ struct pipeline {
 	size_t metrics;
 	struct inflight step[IN_FLIGHT];
 	struct accumulator *accumulator;	/* NULL: a step is a batch */
+	struct residuals *residuals;
 	uint64_t begun, asked, steps, examples;
 	uint64_t last_step;		/* the last one begun that had a
 					   lease */
@@ -79,6 +82,7 @@ pipeline_new(const struct pipeline_options *o)
 	if (o->plan->batches > 1 || model_local(o->model).steps > 0)
 		p->accumulator = accumulator_new(o->model, o->externals,
 						 o->crew);
+	p->residuals = residuals_new(o->plan, o->model);
 	for (size_t i = 0; i < IN_FLIGHT; i++) {
 		struct inflight *s = &p->step[i];
 
@@ -105,6 +109,7 @@ pipeline_free(struct pipeline *p)
 			metric_release(&s->state[k]);
 	}
 	accumulator_free(p->accumulator);
+	residuals_free(p->residuals);
 	free(p);
 }
 
@@ -621,13 +626,76 @@ next_pull(struct pipeline *p, const struct inflight *push, uint64_t now_us)
 	return is_misread(p) ? NULL : begin(p, c.next, now_us);
 }
 
+/* The codec with which a variable travels in a step. */
+static const struct codec *
+codec_of(const struct pipeline *p, enum way way, size_t variable,
+	 uint64_t step)
+{
+	struct codec_slice slice;
+	size_t variables;
+	const struct variable *v = model_variables(p->o.model, &variables);
+
+	slice = coding_slice(&v[variable], 1);
+	slice.pulled = way == WAY_PULL;
+	return encoding_codec(plan_encoding(p->o.plan, step), variable, slice);
+}
+
+/*
+ * A gradient must be finite as it travels, and so must the sum of a round's
+ * gradients on a server.  It is checked here, as it is too late there: other
+ * servers may have applied the step.  Half of the codec's range is left for
+ * rounding errors.
+ */
+static int
+check_clipped(const struct pipeline *p, struct inflight *s)
+{
+	const uint64_t replicas = s->lease->replicas;
+	size_t variables;
+	const struct variable *v = model_variables(p->o.model, &variables);
+
+	for (size_t i = 0; i < variables; i++) {
+		const struct codec *codec = codec_of(p, WAY_PUSH, i, s->step);
+		const float most = codec->most;
+
+		if (compute_beyond(s->compute, i, most))
+			return fail(&s->why, FAIL_DATA, "the gradient of %s "
+				    "is too large for %s" COMPUTE_ADVICE,
+				    v[i].name, codec->name);
+		if (replicas > 1 &&
+		    compute_beyond(s->compute, i,
+				   most / (2 * (float)replicas)))
+			return fail(&s->why, FAIL_DATA, "the gradient of %s "
+				    "is too large for a sum over %llu "
+				    "replicas" COMPUTE_ADVICE, v[i].name,
+				    (unsigned long long)replicas);
+	}
+	return 0;
+}
+
+/* Does the step's push wait for RESIDUAL? */
+static bool
+has_residual(const struct pipeline *p, const struct inflight *s)
+{
+	return s->lease->replicas > 0 && codings_residual(p->o.plan->codings);
+}
+
+/* Add to the gradient what the codec has lost of those before. */
+static void
+add_residual(struct pipeline *p, struct inflight *s)
+{
+	if (residuals_add(p->residuals, s->lease, s->compute, &s->left,
+			  &s->why) < 0)
+		return;
+	check_clipped(p, s);
+}
+
 /* Begin the exchange that pushes one step and pulls for another. */
 static void
 exchange(struct pipeline *p, struct inflight *push, struct inflight *pull,
 	 uint64_t now)
 {
 	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE,
-			      .coded = true };
+			      .push_coded = true, .pull_coded = true };
 
 	if (push) {
 		const struct lease *l = push->lease;
@@ -641,6 +709,10 @@ exchange(struct pipeline *p, struct inflight *push, struct inflight *pull,
 		x.attempt = l->replicas > 0 ? l->attempt : 0;
 		x.server = l->server;
 		x.version = push->version;
+		if (has_residual(p, push)) {
+			x.push_coded = l->push.how == PUSH_CODED;
+			x.left = push->left;
+		}
 		push->stage = STAGE_PUSHING;
 	}
 	if (pull) {
@@ -670,6 +742,7 @@ finish(struct pipeline *p, struct inflight *s, uint64_t now_us)
 	r->mixed = e->repeated > 0;
 	r->traffic = e->traffic;
 	r->traffic.pulled = s->pulled;
+	r->kept = has_residual(p, s) ? residuals_squares(p->residuals, l) : 0;
 	r->microseconds = now_us - s->began_us;
 	p->steps++;
 	p->examples += r->examples;
@@ -703,6 +776,19 @@ pipeline_take_answers(struct pipeline *p, uint64_t now_us)
 	take_answers(p, now_us);
 }
 
+/* Is a step computed that cannot be pushed yet, as it is not known which
+   residual counts?  The coordinator knows when the round before has ended, of
+   which the step has the values; nothing else is sent until then, as it could
+   wait for this step. */
+static bool
+waits_for_residual(const struct pipeline *p)
+{
+	const struct inflight *s = at_stage(p, STAGE_COMPUTED);
+
+	return s && !s->ended && !s->why.kind && has_residual(p, s) &&
+		!s->lease->push.known;
+}
+
 /* The step to push; a step that has failed is reported instead. */
 static struct inflight *
 next_push(struct pipeline *p)
@@ -713,6 +799,8 @@ next_push(struct pipeline *p)
 		end_own_data(p, s);
 		return NULL;
 	}
+	if (s && !s->why.kind && has_residual(p, s))
+		add_residual(p, s);
 	if (!s || !s->why.kind)
 		return s;
 	leases_failed(p->o.leases, s->lease, s->step, &s->why);
@@ -727,7 +815,7 @@ next_exchange(struct pipeline *p, uint64_t now, uint64_t now_us)
 {
 	struct inflight *push, *pull;
 
-	if (!client_idle(p->o.client))
+	if (!client_idle(p->o.client) || waits_for_residual(p))
 		return;
 	push = next_push(p);
 	pull = next_pull(p, push, now_us);
@@ -758,20 +846,6 @@ pipeline_advance(struct pipeline *p, uint64_t now, uint64_t now_us)
 
 /* ---- computing ---- */
 
-/* The codec with which a variable travels in a step. */
-static const struct codec *
-codec_of(const struct pipeline *p, enum way way, size_t variable,
-	 uint64_t step)
-{
-	struct codec_slice slice;
-	size_t variables;
-	const struct variable *v = model_variables(p->o.model, &variables);
-
-	slice = coding_slice(&v[variable], 1);
-	slice.pulled = way == WAY_PULL;
-	return encoding_codec(plan_encoding(p->o.plan, step), variable, slice);
-}
-
 /* A finite float may become infinite when a codec narrows it. */
 static int
 check_pulled(const struct pipeline *p, struct inflight *s)
@@ -786,38 +860,6 @@ check_pulled(const struct pipeline *p, struct inflight *s)
 			return fail(&s->why, FAIL_DATA, "%s has values that "
 				    "are infinite, or too large for %s"
 				    COMPUTE_ADVICE, v[i].name, codec->name);
-	}
-	return 0;
-}
-
-/*
- * A gradient must be finite as it travels, and so must the sum of a round's
- * gradients on a server.  It is checked here, as it is too late there: other
- * servers may have applied the step.  Half of the codec's range is left for
- * rounding errors.
- */
-static int
-check_clipped(const struct pipeline *p, struct inflight *s)
-{
-	const uint64_t replicas = s->lease->replicas;
-	size_t variables;
-	const struct variable *v = model_variables(p->o.model, &variables);
-
-	for (size_t i = 0; i < variables; i++) {
-		const struct codec *codec = codec_of(p, WAY_PUSH, i, s->step);
-		const float most = codec->most;
-
-		if (compute_beyond(s->compute, i, most))
-			return fail(&s->why, FAIL_DATA, "the gradient of %s "
-				    "is too large for %s" COMPUTE_ADVICE,
-				    v[i].name, codec->name);
-		if (replicas > 1 &&
-		    compute_beyond(s->compute, i,
-				   most / (2 * (float)replicas)))
-			return fail(&s->why, FAIL_DATA, "the gradient of %s "
-				    "is too large for a sum over %llu "
-				    "replicas" COMPUTE_ADVICE, v[i].name,
-				    (unsigned long long)replicas);
 	}
 	return 0;
 }

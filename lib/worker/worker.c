@@ -429,6 +429,15 @@ take_lease(struct worker *w, const struct message *m, struct fail *f)
 	return 0;
 }
 
+static int
+take_residual(struct worker *w, const struct message *m, struct fail *f)
+{
+	if (is_late(w, m->residual.term) ||
+	    leases_take_residual(w->leases, m))
+		return 0;
+	return fail(f, FAIL_PROTOCOL, "malformed RESIDUAL");
+}
+
 static void
 take_cancel(struct worker *w, const struct message *m)
 {
@@ -492,6 +501,8 @@ receive_coordinator(struct worker *w, const struct message *m, uint64_t now,
 		return take_plan(w, m, now, f);
 	case MESSAGE_LEASE:
 		return take_lease(w, m, f);
+	case MESSAGE_RESIDUAL:
+		return take_residual(w, m, f);
 	case MESSAGE_CANCEL:
 		take_cancel(w, m);
 		return 0;

@@ -2,7 +2,9 @@
 """Encode numbers as codecs 2 to 4, by what ps-wire(7) says: the same bytes?
 
 Cases come on standard input, three lines each: what it is of; the numbers, in
-hexadecimal; the bytes.  One of differences has the codec, its argument and how
+hexadecimal; the bytes.  One of residuals has the codec, its argument and how
+many pushes; of each the batch and the learning rate, the gradient, and the
+bytes.  One of differences has the codec, its argument and how
 many rounds; the values before them; after each round the values and the
 difference; what is published.
 """
@@ -191,6 +193,24 @@ def rounds(codec, keep, count):
         sys.exit(f"{codec}: after {count} rounds something else is published")
 
 
+def residuals(codec, keep, count):
+    """Pushes of a replica, the last of which is flushed."""
+    make, encode = CODECS[codec]
+    left, batch, rate = None, None, None
+    for k in range(count):
+        b, now = sys.stdin.readline().split()
+        b, now = np.float32(b), np.float32(now)
+        v = numbers_of(sys.stdin.readline()).copy()
+        want = bytes.fromhex(sys.stdin.readline())
+        if left is not None:
+            v += np.float32(np.float32(b / batch) * rate) / now * left
+        got, numbers = (make(v, 0, len(v), keep, encode) if k < count - 1
+                        else (v.tobytes(), v))
+        left, batch, rate = v - numbers, b, now
+        if got != want:
+            sys.exit(f"{codec}, push {k} of {count}: other bytes")
+
+
 def sparse_case(codec, keep, first, count):
     x = numbers_of(sys.stdin.readline())
     want = bytes.fromhex(sys.stdin.readline())
@@ -215,6 +235,8 @@ def main():
         kind, *fields = line
         if kind == "delta":
             rounds(fields[0], int(fields[1]), int(fields[2]))
+        elif kind == "residual":
+            residuals(fields[0], int(fields[1]), int(fields[2]))
         elif kind in CODECS:
             sparse_case(kind, *map(int, fields))
         else:

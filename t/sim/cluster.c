@@ -18,7 +18,7 @@
 #define MOST_LEASES	3	/* of a worker */
 #define TICK_MS		50	/* between calls of x_act() */
 #define HANGS		12	/* leases, after which others have taken over */
-#define AGAIN		20	/* times the patience, for steps that are run
+#define AGAIN		30	/* times the patience, for steps that are run
 				   again */
 #define LAST_ASKS	3	/* requests that wait for faults to come, but */
 #define LAST_WAIT_MS	30000	/* not for faults after this time */
@@ -127,6 +127,8 @@ struct cluster {
 	bool stopped;		/* a submitter asked for the stop, and got it */
 	bool may_end;		/* submitters got a message that the run has
 				   ended */
+	bool residuals_lost, unflushed;	/* the coordinator has reported that,
+				   and that there was no step to push them */
 	bool in_haste;		/* steps in flight were given up, */
 	bool unsaved;		/* or the coordinator reported that it is not
 				   saved */
@@ -320,8 +322,11 @@ open_newest(struct cluster *c)
 
 /* Is each weight of the checkpoint, visits left out, within these bounds? */
 static bool
-holds(struct checkpoint *from, bool lines, float least, float most)
+holds(const struct cluster *c, struct checkpoint *from, float least,
+      float most)
 {
+	const bool uneven = scenario_keeps_residuals(c->s);
+
 	size_t count;
 	const struct checkpoint_entry *e = checkpoint_entries(from, &count);
 	float counted = 0;
@@ -332,11 +337,13 @@ holds(struct checkpoint *from, bool lines, float least, float most)
 		const struct rows rows = {
 			0, shape_rows(e[i].shape)
 		};
+		const bool wide = host_is_wide(e[i].variable);
 		float *value;
 		struct fail f;
 
 		if (*e[i].slot || strstr(e[i].variable, "visits") ||
-		    host_is_of_attempts(e[i].variable))
+		    host_is_of_attempts(e[i].variable) ||
+		    (wide && c->residuals_lost))
 			continue;
 		value = mem_alloc(size, sizeof(*value));
 		all = all && checkpoint_read(from, e[i].variable, "",
@@ -345,12 +352,15 @@ holds(struct checkpoint *from, bool lines, float least, float most)
 		if (host_counts_steps(e[i].variable))
 			counted += *value;
 		else
-			for (size_t k = 0; k < size; k++)
-				all = all && value[k] >= least &&
-					value[k] <= most;
+			for (size_t k = 0; k < size; k++) {
+				const float steps = !wide ? value[k] :
+					host_wide_steps(uneven, k, value[k]);
+
+				all = all && steps >= least && steps <= most;
+			}
 		free(value);
 	}
-	return all && (!lines || (counted >= least && counted <= most));
+	return all && (!c->s->lines || (counted >= least && counted <= most));
 }
 
 static void
@@ -368,7 +378,7 @@ look_at_checkpoints(struct cluster *c, const struct process *coord)
 	if (checkpoint_info(from)->step == newest &&
 	    !(c->s->o.queue && (c->s->flaw || c->asked_to_end)) &&
 	    accounts_given_up(c->accounts) == 0 &&
-	    !holds(from, c->s->lines, (float)newest, (float)newest))
+	    !holds(c, from, (float)newest, (float)newest))
 		broken(c, "C9: %s does not hold its steps",
 		       checkpoint_folder(from));
 	checkpoint_close(from);
@@ -1377,6 +1387,10 @@ heed_warning(struct cluster *c, const char *line)
 		c->in_haste = true;
 	if (strstr(line, "no last checkpoint could be made"))
 		c->unsaved = true;
+	if (strstr(line, "residuals of "))
+		c->residuals_lost = true;
+	if (strstr(line, "as steps behind them were given up"))
+		c->unflushed = true;
 	if (sscanf(line, "server %zu", &server) == 1 && server < MAX_SERVERS &&
 	    standby && strstr(line, "takes over") &&
 	    sscanf(standby + 12, "%15s", at) == 1)
@@ -1514,14 +1528,16 @@ find_hung(const struct cluster *c, size_t *others)
  * lease helps in these cases, which are left out: the worker may have several
  * replicas of a round, as there were fewer workers when it hung; it scores or
  * counts records; a step is given up, and the worker may have begun it; a relay
- * waits for its push.
+ * waits for its push; it has the residual of a replica, which nobody else is
+ * given.
  */
 static void
 check_hung(struct cluster *c)
 {
 	const struct scenario *s = c->s;
 	const bool backups = s->o.mode == MODE_SYNC && s->o.backup > 0 &&
-		s->o.replicas > 0 && s->relays == 0 && !s->flaw && !s->o.queue;
+		s->o.replicas > 0 && s->relays == 0 && !s->flaw &&
+		!s->o.queue && !scenario_keeps_residuals(s);
 	const struct process *hung;
 	size_t others;
 
@@ -1768,7 +1784,9 @@ hold_all(struct cluster *c, struct holding *h)
 			       .variable = { find_table(c->model, "visits"),
 					     find_table(c->model, "visits2") },
 			       .records = c->s->files * c->s->file_records + 1,
-			       .model = model_variables(c->model, &count) };
+			       .model = model_variables(c->model, &count),
+			       .uneven = scenario_keeps_residuals(c->s),
+			       .unsure = c->residuals_lost };
 	if (c->s->sampler)
 		h->visits = mem_alloc(h->records + c->s->second_files *
 				      c->s->second_records,
@@ -1826,6 +1844,9 @@ check_servers(struct cluster *c)
 	    !c->s->rule[WAY_PUSH].codec && (h.odd < 0 || h.odd > 0))
 		broken(c, "C14: servers counted other attempts at a round: "
 		       "%g is left", h.odd);
+	if (c->unflushed && accounts_given_up(c->accounts) == 0)
+		broken(c, "C17: residuals were not pushed before a "
+		       "checkpoint");
 	if (all && (h.least < done || h.most > done + beyond))
 		broken(c, "C6: %g steps were done, weights are %g to %g",
 		       (double)done, (double)h.least, (double)h.most);
@@ -1853,7 +1874,7 @@ check_last_checkpoint(struct cluster *c)
 		broken(c, "C8: there is no checkpoint");
 	else if (!checkpoint_info(from)->final)
 		broken(c, "C8: %s is not final", checkpoint_folder(from));
-	else if (!holds(from, c->s->lines, done, done +
+	else if (!holds(c, from, done, done +
 			(float)accounts_may_have(c->accounts)))
 		broken(c, "C8: %s does not hold the %g steps that were done",
 		       checkpoint_folder(from), (double)done);
@@ -1873,7 +1894,7 @@ check_unsaved(struct cluster *c)
 	    strstr(c->why.text, "no last checkpoint") || done == 0)
 		return;
 	from = open_newest(c);
-	if (!from || !holds(from, c->s->lines, done, done +
+	if (!from || !holds(c, from, done, done +
 			    (float)accounts_given_up(c->accounts)))
 		broken(c, "C8: nothing tells that the last steps were not "
 		       "saved");
@@ -2066,7 +2087,8 @@ cluster_begin(struct cluster *c, struct scenario *s)
 	c->model = model_parse(&c->source, &f);
 	if (!c->model)
 		broken(c, "the model: %s", f.text);
-	c->program = s->program ? program_new() : NULL;
+	c->program = s->program ?
+		program_new(scenario_keeps_residuals(s)) : NULL;
 	c->site = (struct site){ s, c->model, &c->source, c->folder,
 				 c->program ? program_externals(c->program) :
 				 NULL, c->program };

@@ -23,6 +23,8 @@
  *	C16 in rounds no worker is leased a replica while it is at another one
  *	    of the same round, or has not answered a CANCEL, if workers are as
  *	    many as replicas
+ *	C17 no residual is lost while its worker lives, unless steps were given
+ *	    up
  *
  * At the end:
  *

@@ -168,6 +168,10 @@ bool host_counts_steps(const char *variable);
 /* Returns whether it is W, which counts steps like any other weight, but is not
    part of the loss. */
 bool host_is_wide(const char *variable);
+/* The steps that number k of W counts, when it has this value.  uneven: see
+   program_new(); what is within the rounding of a codec's numbers of a whole
+   number of steps is that number. */
+float host_wide_steps(bool uneven, size_t k, float value);
 /* Return whether the model has the variables G and H, and whether this is one
    of them (program.h). */
 bool host_tells_attempts(const struct scenario *);
@@ -184,6 +188,8 @@ struct holding {
 				   model */
 	uint64_t records;	/* of the first data set */
 	const struct variable *model;	/* the variables of the model */
+	bool uneven, unsure;	/* W is so (see program_new()); or residuals of
+				   its gradients were lost */
 	float counted;		/* U + V */
 	double odd;		/* G + H, which must be 0 */
 };

@@ -65,6 +65,12 @@ take_values(struct host_server *h, const struct message *m)
 		const uint64_t first = second ? hold->records : 0;
 
 		for (size_t k = 0; k < p->count && value < end; k++, value++) {
+			const float steps = !wide ? *value :
+				host_wide_steps(hold->uneven, p->first + k,
+						*value);
+
+			if (wide && hold->unsure)
+				continue;
 			if (odd) {
 				hold->odd += (double)*value;
 				continue;
@@ -79,10 +85,9 @@ take_values(struct host_server *h, const struct message *m)
 				continue;
 			}
 			hold->sum += wide ? 0 : (double)*value;
-			hold->least = *value < hold->least ? *value :
+			hold->least = steps < hold->least ? steps :
 				hold->least;
-			hold->most = *value > hold->most ? *value :
-				hold->most;
+			hold->most = steps > hold->most ? steps : hold->most;
 		}
 	}
 	h->answered = m->frame[0].size > 0 && value == end;

@@ -169,6 +169,15 @@ host_is_wide(const char *variable)
 	return strcmp(variable, "W") == 0;
 }
 
+float
+host_wide_steps(bool uneven, size_t k, float value)
+{
+	const float steps = uneven ? value / (float)(1 + k % 2) : value;
+
+	return uneven && fabsf(steps - rintf(steps)) < 0.01f ? rintf(steps) :
+		steps;
+}
+
 bool
 host_counts_steps(const char *variable)
 {

@@ -14,6 +14,7 @@
 
 struct program {
 	struct externals externals;
+	bool uneven;
 	char asked[STEPS][24];	/* the arguments of the first attempt at each */
 	uint64_t asked_term[STEPS];	/* and the term of it */
 	uint64_t lost_from, lost_term;	/* from the term lost_term on, steps
@@ -150,7 +151,7 @@ note_wide(struct program *p, const struct external_call *c)
 	const struct external_array *w = find_sent(c, "W");
 	float least = INFINITY, most = -INFINITY;
 
-	for (size_t k = 0; w && k < external_size(w); k++) {
+	for (size_t k = 0; !p->uneven && w && k < external_size(w); k++) {
 		least = fminf(least, w->at[k]);
 		most = fmaxf(most, w->at[k]);
 	}
@@ -197,6 +198,9 @@ count_step(struct program *p, const struct external_call *c, size_t examples)
 			a->at[k] = strcmp(a->name, "H") == 0 ? odd :
 				strcmp(a->name, "G") == 0 ? -odd :
 				layer ? -1 : counts ? -(float)examples : 0;
+		for (size_t k = 1; p->uneven && strcmp(a->name, "W") == 0 &&
+		     k < external_size(a); k += 2)
+			a->at[k] *= 2;
 	}
 }
 
@@ -312,10 +316,11 @@ begin(void *own, const struct model *m, struct fail *f)
 }
 
 struct program *
-program_new(void)
+program_new(bool uneven)
 {
 	struct program *p = mem_alloc(1, sizeof(*p));
 
+	p->uneven = uneven;
 	p->externals = (struct externals){ p, begin, call, ask, answered,
 					   take };
 	return p;

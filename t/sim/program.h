@@ -17,7 +17,9 @@
  *	W	in some runs with rounds: more numbers than a block of a
  *		codec has, each of which counts steps as the other weights do.
  *		Its changes are pulled in few bits, which are enough for that,
- *		or, by topk, half of them in each round.
+ *		or, by topk, half of them in each round.  Its gradients may be
+ *		pushed in few bits, too: what codecs lose of them is pushed
+ *		later, before each checkpoint.
  *
  * With data of its own (scenario->own) it has no layers but only variables, and
  * a second step line that scores them.
@@ -29,7 +31,9 @@
 
 struct program;
 
-struct program *program_new(void);
+/* uneven: every second number of W counts each step twice, so that what codecs
+   lose of its gradients is not 0. */
+struct program *program_new(bool uneven);
 void program_free(struct program *);
 
 /* Returns what roles call; borrowed. */

@@ -585,13 +585,17 @@ draw_wide(struct scenario *s)
 	struct coding_rule *head[WAYS] = { &s->o.push, &s->o.pull };
 	struct rng rng = { .seed = rng_mix(s->seed ^ 0x77696465) };
 
-	if (!s->program || s->lines || s->o.mode != MODE_SYNC ||
-	    !chance(&rng, 2))
+	if (!s->program || s->lines || s->o.mode != MODE_SYNC)
 		return;
-	/* Gradients must be exact: weights count them. */
-	s->wide[WAY_PUSH].codec = &codec_float32;
+	/* Gradients must be exact, or nothing of them be lost: weights count
+	   them. */
 	s->wide[WAY_PULL] = few[rng_below(&rng, 3)];
 	s->wide[WAY_PULL].from = chance(&rng, 3) ? skewed(&rng, 50) : 0;
+	s->wide[WAY_PUSH] = few[between(&rng, 1, 2)];
+	s->wide[WAY_PUSH].delta = false;
+	if (chance(&rng, 4))
+		s->wide[WAY_PUSH].codec = &codec_float32;
+	s->wide[WAY_PUSH].from = chance(&rng, 3) ? skewed(&rng, 50) : 0;
 	for (int way = 0; way < WAYS; way++) {
 		s->wide[way].pattern = "W";
 		s->wide[way].option = "--wire";
@@ -972,6 +976,12 @@ scenario_release(struct scenario *s)
 }
 
 bool
+scenario_keeps_residuals(const struct scenario *s)
+{
+	return s->wide[WAY_PUSH].codec && s->wide[WAY_PUSH].codec->sparse;
+}
+
+bool
 scenario_may_fail(const struct scenario *s)
 {
 	for (size_t i = 0; i < s->faults; i++)
@@ -1062,6 +1072,10 @@ scenario_print(const struct scenario *s, FILE *to)
 			r->pattern ? r->pattern : "others",
 			r->delta ? "delta:" : "", r->codec->name,
 			(unsigned long long)r->from);
+	if (scenario_keeps_residuals(s))
+		fprintf(to, "#   pushes of W: %s from step %llu on\n",
+			s->wide[WAY_PUSH].codec->name,
+			(unsigned long long)s->wide[WAY_PUSH].from);
 	fprintf(to, "#   asked:");
 	for (size_t i = 0; i < s->asks; i++)
 		fprintf(to, " %c%llu", s->ask[i].op,

@@ -192,6 +192,8 @@ uint64_t scenario_step_records(const struct scenario *);
 const struct ask_line *scenario_asks(const struct scenario *, size_t owner,
 				     size_t *asks);
 
+/* Do workers keep what a codec loses of the gradients of W? */
+bool scenario_keeps_residuals(const struct scenario *);
 /* May the run end with an error?  Only faults beyond what is promised allow
    it. */
 bool scenario_may_fail(const struct scenario *);

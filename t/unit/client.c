@@ -109,7 +109,8 @@ exchange(struct model_fixture *r, struct client *c, struct said *s, bool push)
 	const struct exchange x = { .pull = r->compute, .cut = WIRE_NONE,
 				    .push = push ? r->compute : NULL,
 				    .examples = 1,
-				    .coded = s->codec != &codec_float32 };
+				    .push_coded = s->codec != &codec_float32,
+				    .pull_coded = s->codec != &codec_float32 };
 	float *values = mem_alloc(PLAN_PIECE / sizeof(float), sizeof(float));
 	size_t answered = 0, most = 0, least = SIZE_MAX;
 
@@ -250,7 +251,8 @@ static void
 test_codec(void)
 {
 	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE,
-			      .examples = 1, .coded = true };
+			      .examples = 1, .push_coded = true,
+			      .pull_coded = true };
 	static const float wide[8];
 	uint16_t half[8];
 	char bytes[1 + sizeof(half)];
@@ -283,7 +285,7 @@ test_codec(void)
 	t.said.codec = &codec_float32;
 	named(answer(t.c, &t.said, 2, wide, false) < 0 && !client_idle(t.c),
 	      "values of another codec do not fit");
-	x.coded = false;
+	x.push_coded = x.pull_coded = false;
 	client_exchange(t.c, &x, 0);
 	ok(t.said.of_another == 0 && answer(t.c, &t.said, 3, wide, false) == 0);
 	talk_end(&t);

@@ -101,7 +101,7 @@ groups(void)
 	size_t *rows;
 
 	ok(coding_add(&head, "--pull", "delta:int8", false, &f) == 0 &&
-	   coding_has_delta(&head));
+	   coding_find_delta(&head) == &head);
 	codings_make(c, WAY_PULL, &head, fixture.variable);
 	rows = codings_groups(c, fixture.variable);
 	named(coding_delta(c, DENSE) && rows[DENSE] == 16 &&
@@ -195,9 +195,12 @@ travels(void)
 	   reads_kept(DENSE, WAY_PULL, &codec_topk, 1, 1, 9) &&
 	   reads_kept(DENSE, WAY_PULL, &codec_topk, 512, 1, 9));
 	named(!reads_one(DENSE, WAY_PULL, &codec_onebit, 0, 0) &&
-	      !reads_one(DENSE, WAY_PUSH, &codec_onebit, 0, 0) &&
+	      !reads_one(0, WAY_PUSH, &codec_onebit, 0, 0) &&
 	      !reads_one(0, WAY_PULL, &codec_onebit, 1, 0),
-	      "few bits are for differences alone");
+	      "few bits are for gradients and differences alone");
+	named(reads_one(DENSE, WAY_PUSH, &codec_onebit, 0, 0) &&
+	      reads_kept(DENSE, WAY_PUSH, &codec_topk, 7, 0, 0),
+	      "but not those of tables");
 	named(!reads_kept(DENSE, WAY_PULL, &codec_onebit, 1, 1, 0) &&
 	      !reads_kept(DENSE, WAY_PULL, &codec_topk, 0, 1, 0) &&
 	      !reads_kept(DENSE, WAY_PULL, &codec_topk, 513, 1, 0) &&

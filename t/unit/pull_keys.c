@@ -216,7 +216,8 @@ exchange(const struct compute *push, uint64_t step, struct compute *pull)
 	const struct exchange x = { .push = push, .step = step,
 				    .examples = 1, .pull = pull,
 				    .cut = WIRE_NONE, .server = WIRE_NONE,
-				    .coded = true };
+				    .push_coded = true,
+				    .pull_coded = true };
 
 	client_exchange(client, &x, 0);
 	return receive() && client_idle(client);

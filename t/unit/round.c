@@ -362,6 +362,77 @@ nodes(void)
 	rounds_free(r);
 }
 
+/* Is the attempt of worker n pushed like this, with what that push left? */
+static bool
+pushes(struct rounds *r, int n, struct attempt at, enum push_how how,
+       uint64_t step, uint64_t number)
+{
+	struct residual residual;
+	enum push_how is;
+
+	rounds_push(r, W(n), &at, &is, &residual);
+	return rounds_decided(r, at.step) && is == how &&
+		residual.step == step && residual.attempt == number;
+}
+
+static void
+residuals(void)
+{
+	struct rounds *r = begin(2, 1);
+
+	rounds_keep_residuals(r);
+	ok(gives(r, 1, 10, 0, 1) && gives(r, 2, 10, 1, 1));
+	named(rounds_undecided(r) && rounds_next(r) == 11 &&
+	      !rounds_decided(r, 10) && rounds_decided(r, 9),
+	      "how a replica is pushed is not known at once");
+	rounds_decide(r, false);
+	ok(!rounds_undecided(r) && !rounds_decided(r, 11) &&
+	   pushes(r, 1, try(10, 0, 1), PUSH_CODED, 0, 0));
+	ok(done(r, 1, try(10, 0, 1), -1) && gives(r, 3, 10, 1, 2) &&
+	   pushes(r, 2, try(10, 1, 1), PUSH_CODED, 0, 0) &&
+	   pushes(r, 3, try(10, 1, 2), PUSH_EXACT, 0, 0) &&
+	   done(r, 3, try(10, 1, 2), 2));
+	rounds_settle(r);
+	rounds_close(r);
+	rounds_open(r, 12);
+	ok(gives(r, 3, 11, 1, 1));
+	named(nothing(r, 2), "a replica is its holder's alone");
+	ok(gives(r, 1, 11, 0, 1) && nothing(r, 2));
+	rounds_decide(r, false);
+	ok(pushes(r, 3, try(11, 1, 1), PUSH_CODED, 0, 0) &&
+	   done(r, 3, try(11, 1, 1), -1));
+	named(gives(r, 2, 11, 0, 2) &&
+	      pushes(r, 2, try(11, 0, 2), PUSH_EXACT, 0, 0) &&
+	      done(r, 2, try(11, 0, 2), 1), "a backup pushes exactly");
+	named(pushes(r, 1, try(11, 0, 1), PUSH_CODED, 10, 1),
+	      "who comes too late keeps its residual");
+	rounds_settle(r);
+	rounds_close(r);
+	rounds_open(r, 13);
+	rounds_skip(r, 1);
+	ok(gives(r, 1, 12, 0, 1) && gives(r, 3, 12, 1, 1));
+	rounds_decide(r, false);
+	named(pushes(r, 1, try(12, 0, 1), PUSH_CODED, 10, 1) &&
+	      pushes(r, 3, try(12, 1, 1), PUSH_FLUSH, 11, 1),
+	      "who has the residual keeps it; it is flushed before a round "
+	      "without work for it");
+	ok(done(r, 1, try(12, 0, 1), -1) && done(r, 3, try(12, 1, 1), -1));
+	rounds_lose(r, W(1));
+	ok(rounds_lose_residuals(r, W(1)) == 1);
+	rounds_settle(r);
+	named(rounds_residuals_lost(r) == 2, "what the dead have is lost");
+	rounds_close(r);
+	ok(gives(r, 2, 13, 0, 1));
+	rounds_decide(r, true);
+	ok(pushes(r, 2, try(13, 0, 1), PUSH_FLUSH, 0, 0) &&
+	   gives(r, 3, 13, 0, 2) &&
+	   pushes(r, 3, try(13, 0, 2), PUSH_EXACT, 0, 0) &&
+	   done(r, 2, try(13, 0, 1), 3));
+	rounds_settle(r);
+	ok(rounds_drop_residuals(r, WIRE_NONE) == 0 && !rounds_check(r));
+	rounds_free(r);
+}
+
 int
 main(void)
 {
@@ -373,6 +444,7 @@ main(void)
 	losses();
 	empty_replicas();
 	backups();
+	residuals();
 	sums();
 	for (uint64_t seed = 1; seed <= 200; seed++)
 		good = chaos(seed) && good;

@@ -316,6 +316,13 @@ malformed(void)
 	named(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
 		    "a lease that cannot be"),
 	      "a lease has data if those of others have");
+	m = (struct message){ .kind = MESSAGE_RESIDUAL };
+	m.residual.term = 2;
+	equals(receive(COORDINATOR, &m), 0);
+	m.residual.how = PUSH_HOWS;
+	named(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
+		    "malformed RESIDUAL"),
+	      "a replica is pushed in one of three ways");
 	end();
 	begin(model);
 	greeted();
