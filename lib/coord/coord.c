@@ -258,7 +258,7 @@ coord_free(struct coord *c)
  * it.  true: the run has ended.
  */
 static bool
-settle(struct coord *c, uint64_t now)
+end_if_failed(struct coord *c, uint64_t now)
 {
 	struct fail why;
 
@@ -271,7 +271,7 @@ settle(struct coord *c, uint64_t now)
 
 /* All servers refuse the steps that were given up, or a new term does. */
 static void
-voided(struct coord *c)
+void_done(struct coord *c)
 {
 	cut_spoil(c);
 	background_spoil(c);
@@ -292,20 +292,20 @@ begin_run(struct coord *c, uint64_t now)
 
 /* All servers have the plan and the variables: now workers get the plan. */
 static void
-go_on(struct coord *c, uint64_t now)
+resume(struct coord *c, uint64_t now)
 {
 	bool again = false;
 
 	recover_end(c, now);
-	if (settle(c, now))
+	if (end_if_failed(c, now))
 		return;
 	if (!c->begun)
 		begin_run(c, now);
 	watch_helped(c);
-	if (!c->scheduler->go_on(c) && cancel_under_way(c)) {
+	if (!c->scheduler->resume(c) && cancel_under_way(c)) {
 		again = !cancel_is_decided(c);
 		if (!again)
-			voided(c);
+			void_done(c);
 	}
 	if (cancel_is_quarantining(c))
 		cancel_quarantine_done(c);
@@ -315,7 +315,7 @@ go_on(struct coord *c, uint64_t now)
 }
 
 static void
-answered(struct coord *c, const struct ask *ask, uint64_t now)
+receive_answer(struct coord *c, const struct ask *ask, uint64_t now)
 {
 	const enum message_kind kind = ask->message.kind;
 
@@ -339,10 +339,10 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 	switch (kind) {
 	case MESSAGE_PLAN:
 		if (!recover_ask_load(c))
-			go_on(c, now);
+			resume(c, now);
 		break;
 	case MESSAGE_LOAD:
-		go_on(c, now);
+		resume(c, now);
 		break;
 	case MESSAGE_MARK:
 		watermarks_notified(c);
@@ -351,7 +351,7 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 		if (cancel_is_answer(c, &ask->message))
 			cancel_quarantine_done(c);
 		else
-			voided(c);
+			void_done(c);
 		break;
 	case MESSAGE_CHECK:
 		if (sync_checked(c, ask) && cancel_under_way(c))
@@ -500,7 +500,7 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
  * that where the server is now, for a coordinator that resumes the run.
  */
 static void
-take_news(struct coord *c, enum standby_news news)
+apply_news(struct coord *c, enum standby_news news)
 {
 	if ((news & STANDBY_TOOK_OVER) ||
 	    ((news & STANDBY_COUNTED) && c->begun))
@@ -511,7 +511,7 @@ take_news(struct coord *c, enum standby_news news)
 
 /* All servers are there, or the standbys that took over. */
 static void
-greeted(struct coord *c, uint64_t now)
+servers_greeted(struct coord *c, uint64_t now)
 {
 	if (end_nothing_left(c))
 		end_run(c, now);
@@ -522,7 +522,7 @@ greeted(struct coord *c, uint64_t now)
 /* Folds the journal, if the last step below a checkpoint's cut has been given
    its number, or if the journal has become long. */
 static void
-fold(struct coord *c)
+fold_journal(struct coord *c)
 {
 	uint64_t step;
 
@@ -544,7 +544,7 @@ commit(struct coord *c)
 /* Leases steps up to the next cut, and beyond it when all steps below the cut
    have numbers.  Leases of a worker that could not be reached go to others. */
 static void
-give_out(struct coord *c)
+lease_steps(struct coord *c)
 {
 	bool more;
 
@@ -552,7 +552,7 @@ give_out(struct coord *c)
 		steps_give_out(c);
 		more = cut_come_to(c) || submit_turns(c);
 		commit(c);
-		fold(c);
+		fold_journal(c);
 		more = receive_unreachable(c) || more;
 	} while (more && !journal_failed(c));
 	background_begin(c);
@@ -561,22 +561,22 @@ give_out(struct coord *c)
 /* Waits until all servers are there; and for a checkpoint that is being
    published, for only then it is known which one the servers are to load. */
 static void
-greet(struct coord *c, uint64_t now)
+greet_servers(struct coord *c, uint64_t now)
 {
 	if (cut_publishing(c) || !fleet_welcome(c->fleet) ||
 	    standby_awaited(c, now))
 		return;
 	if (standby_step_in(c, now))
-		take_news(c, STANDBY_TOOK_OVER);
+		apply_news(c, STANDBY_TOOK_OVER);
 	else
-		greeted(c, now);
-	settle(c, now);
+		servers_greeted(c, now);
+	end_if_failed(c, now);
 }
 
 /* Passes the barriers at the front of the queue, as far as they are done, and
    advances the evaluations in the background. */
 static void
-take_requests(struct coord *c, uint64_t now)
+pass_barriers(struct coord *c, uint64_t now)
 {
 	const struct request *r;
 
@@ -596,7 +596,7 @@ take_requests(struct coord *c, uint64_t now)
 }
 
 static bool
-may_give_out(const struct coord *c)
+may_lease(const struct coord *c)
 {
 	if (!data_ready(c) || journal_waits(c))
 		return false;
@@ -616,7 +616,7 @@ all_done(const struct coord *c)
 }
 
 static void
-go_ahead(struct coord *c, uint64_t now)
+advance(struct coord *c, uint64_t now)
 {
 	if (workers_ready(c) >= c->o.min_workers)
 		c->started = true;
@@ -624,22 +624,22 @@ go_ahead(struct coord *c, uint64_t now)
 		c->scheduler->begin(c);
 	end_drain(c);
 	cancel_notify(c);
-	take_requests(c, now);
+	pass_barriers(c, now);
 	receive_unreachable(c);
 	cut_advance(c, now);
-	fold(c);
+	fold_journal(c);
 	journal_lines(c);
 	commit(c);
-	if (!settle(c, now) && may_give_out(c))
-		give_out(c);
-	if (settle(c, now))
+	if (!end_if_failed(c, now) && may_lease(c))
+		lease_steps(c);
+	if (end_if_failed(c, now))
 		return;
 	watermarks_notify(c, now);
 	if (all_done(c))
 		end_run(c, now);
 	else
 		end_suspended(c);
-	fold(c);
+	fold_journal(c);
 }
 
 /* With a journal coord_tick() calls this, so that one write serves all
@@ -659,7 +659,7 @@ void
 coord_advance(struct coord *c, uint64_t now)
 {
 	c->now_ms = now;
-	settle(c, now);
+	end_if_failed(c, now);
 	/* Requests that are read many at a time go to the journal as one
 	   record. */
 	if (queue_requests(c->queue) <= MAX_REQUESTS / 2 &&
@@ -668,12 +668,12 @@ coord_advance(struct coord *c, uint64_t now)
 	if (c->phase != PHASE_END && fleet_changed(c->fleet))
 		recover_begin(c);
 	if (c->phase == PHASE_GREET)
-		greet(c, now);
+		greet_servers(c, now);
 	standby_notify(c, now);
 	end_check_over(c, now);
 	relays_notify(c);
 	if (c->phase == PHASE_RUN)
-		go_ahead(c, now);
+		advance(c, now);
 	if (!c->o.journal)
 		notify_submitters(c);
 }
@@ -725,18 +725,18 @@ coord_receive(struct coord *c, uint64_t peer, const struct message *m,
 	struct fail why;
 
 	if (standby_knows(c, peer))
-		take_news(c, standby_receive(c, peer, m, now));
+		apply_news(c, standby_receive(c, peer, m, now));
 	else if (submit_is_for(c, peer, m))
 		receive_submitter(c, peer, m, now);
 	else if (!fleet_knows(c->fleet, peer))
 		receive_member(c, peer, m, now);
 	else if (m->kind == MESSAGE_STANDBY)
-		take_news(c, standby_notified(c, fleet_server(c->fleet, peer),
-					      m, now));
+		apply_news(c, standby_notified(c, fleet_server(c->fleet, peer),
+					       m, now));
 	else if (fleet_receive(c->fleet, peer, m, now, &ended, &why) < 0)
 		fleet_failed(c, &why, now);
 	else if (ended)
-		answered(c, ended, now);
+		receive_answer(c, ended, now);
 	coord_advance(c, now);
 }
 
@@ -785,7 +785,7 @@ tick(struct coord *c, uint64_t now)
 		end_without(c, &why, now);
 		return;
 	}
-	take_news(c, standby_watch(c, now));
+	apply_news(c, standby_watch(c, now));
 	recover_watch(c, now);
 	watermarks_notify(c, now);
 	if (now - c->probed_ms >= PROBE_MS ||
@@ -795,7 +795,7 @@ tick(struct coord *c, uint64_t now)
 	if (c->phase == PHASE_RUN)
 		watch_workers(c, now);
 	watch_servers(c, now);
-	if (!settle(c, now) && c->phase == PHASE_RUN) {
+	if (!end_if_failed(c, now) && c->phase == PHASE_RUN) {
 		receive_late(c, now);
 		if (watch_idle(c, steps_limit(c), now))
 			receive_anew(c);
@@ -809,14 +809,14 @@ coord_tick(struct coord *c, uint64_t now)
 	bool open;
 
 	c->now_ms = now;
-	journal_took(c, now);
+	journal_measure_write(c, now);
 	open = submit_can_commit(c, now);
 	journal_open(c, open);
 	tick(c, now);
 	if (open)
 		notify_submitters(c);
 	journal_open(c, false);
-	settle(c, now);
+	end_if_failed(c, now);
 }
 
 bool
@@ -861,7 +861,7 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	   safe. */
 	if (records_ends(c, written, now_or_never, cut_whole(c), now))
 		coord_advance(c, now);
-	settle(c, now);
+	end_if_failed(c, now);
 }
 
 void

@@ -14,7 +14,7 @@
 #include <string.h>
 
 static void
-nothing(struct coord *c)
+do_nothing(struct coord *c)
 {
 	(void)c;
 }
@@ -57,7 +57,7 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 }
 
 static bool
-give(struct coord *c, const struct lease_room *room)
+lease_next(struct coord *c, const struct lease_room *room)
 {
 	struct member *w = lease_turn(c);
 
@@ -76,9 +76,9 @@ give(struct coord *c, const struct lease_room *room)
  * count.
  */
 static enum taken
-take(struct coord *c, struct member *w, uint64_t lease,
-     const struct result *r, const float *scores,
-     const unsigned char *positive)
+accept_result(struct coord *c, struct member *w, uint64_t lease,
+	      const struct result *r, const float *scores,
+	      const unsigned char *positive)
 {
 	(void)scores, (void)positive;
 	if (r->step != queue_watermark(c->queue))
@@ -89,7 +89,7 @@ take(struct coord *c, struct member *w, uint64_t lease,
 }
 
 static void
-give_back(struct coord *c, struct member *w, uint64_t lease)
+ignore_returned(struct coord *c, struct member *w, uint64_t lease)
 {
 	(void)c, (void)w, (void)lease;
 }
@@ -108,14 +108,14 @@ lose(struct coord *c, const struct member *w)
 }
 
 static bool
-waits(const struct coord *c, const struct leased *l)
+never_waits(const struct coord *c, const struct leased *l)
 {
 	(void)c, (void)l;
 	return false;
 }
 
 static bool
-never(const struct coord *c)
+always_false(const struct coord *c)
 {
 	(void)c;
 	return false;
@@ -128,28 +128,28 @@ busy(const struct coord *c)
 }
 
 static bool
-go_on(struct coord *c)
+resume(struct coord *c)
 {
 	(void)c;
 	return false;
 }
 
 const struct scheduler scheduler_async = {
-	.begin = nothing,
-	.give = give,
-	.take = take,
-	.give_back = give_back,
+	.begin = do_nothing,
+	.give = lease_next,
+	.take = accept_result,
+	.give_back = ignore_returned,
 	.counts = counts,
 	.lose = lose,
-	.waits = waits,
-	.rounds = never,
-	.commit = nothing,
-	.committing = never,
-	.running = never,
+	.waits = never_waits,
+	.rounds = always_false,
+	.commit = do_nothing,
+	.committing = always_false,
+	.running = always_false,
 	.busy = busy,
-	.give_up = nothing,
-	.reset = nothing,
-	.go_on = go_on,
-	.go_back = nothing,
+	.give_up = do_nothing,
+	.reset = do_nothing,
+	.resume = resume,
+	.go_back = do_nothing,
 	.retried = lease_retried
 };

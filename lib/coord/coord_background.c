@@ -62,7 +62,7 @@ background_release(struct coord *c)
 
 /* Returns the request's index among the queue's background requests. */
 static size_t
-place_of(const struct coord *c, const struct request *r)
+index_of(const struct coord *c, const struct request *r)
 {
 	size_t i = 0;
 
@@ -73,7 +73,7 @@ place_of(const struct coord *c, const struct request *r)
 
 /* Forgets the evaluation; servers that hold its cut let it go. */
 static void
-drop(struct coord *c, struct one *one)
+drop_evaluation(struct coord *c, struct one *one)
 {
 	struct background *b = c->background;
 
@@ -87,19 +87,19 @@ drop(struct coord *c, struct one *one)
 
 /* The evaluation waits for a new cut, and the steps behind it wait, too. */
 static void
-begin_again(struct coord *c, struct one *one)
+retry_with_new_cut(struct coord *c, struct one *one)
 {
-	queue_background_begin(c->queue, place_of(c, one->request), false);
-	drop(c, one);
+	queue_background_begin(c->queue, index_of(c, one->request), false);
+	drop_evaluation(c, one);
 }
 
 /* The evaluation has a result or an error: its request ends. */
 static void
 end(struct coord *c, struct one *one)
 {
-	const size_t i = place_of(c, one->request);
+	const size_t i = index_of(c, one->request);
 
-	drop(c, one);
+	drop_evaluation(c, one);
 	journal_background(c, i, false);
 	queue_background_end(c->queue, i, false);
 }
@@ -178,7 +178,7 @@ background_frozen(struct coord *c, uint64_t cut, const struct fail *why)
 		return;
 	}
 	one->state = OPEN;
-	queue_background_begin(c->queue, place_of(c, one->request), true);
+	queue_background_begin(c->queue, index_of(c, one->request), true);
 }
 
 /* Scores the first evaluation.  false: that is not over. */
@@ -197,7 +197,7 @@ score(struct coord *c, uint64_t now)
 		fail_one(c, one, &why);
 		return true;
 	case EVALUATION_CUT_LOST:
-		begin_again(c, one);
+		retry_with_new_cut(c, one);
 		return true;
 	default:
 		end(c, one);
@@ -237,7 +237,7 @@ background_spoil(struct coord *c)
 
 	for (size_t i = b->count; i-- > 0;)
 		if (b->of[i].state != WHOLE)
-			begin_again(c, &b->of[i]);
+			retry_with_new_cut(c, &b->of[i]);
 }
 
 void
@@ -248,7 +248,7 @@ background_lose(struct coord *c)
 	if (background_scores(c))
 		evaluate_give_up(c);
 	for (; b->count > 0; b->count--)
-		queue_background_begin(c->queue, place_of(c,
+		queue_background_begin(c->queue, index_of(c,
 				       b->of[b->count - 1].request), false);
 }
 
@@ -256,7 +256,7 @@ void
 background_give_up(struct coord *c)
 {
 	while (c->background->count > 0)
-		drop(c, c->background->of);
+		drop_evaluation(c, c->background->of);
 }
 
 size_t
@@ -274,7 +274,7 @@ background_cancel(struct coord *c, size_t owner, const char *id,
 			continue;
 		}
 		if (one)
-			drop(c, one);
+			drop_evaluation(c, one);
 		tell(c, r, 0);
 		queue_background_end(c->queue, i, false);
 		count++;

@@ -154,7 +154,7 @@ give_up_background(struct coord *c)
 
 /* Gives up the barrier at the front; the same applies. */
 static void
-pass_over(struct coord *c)
+drop_barrier(struct coord *c)
 {
 	if (submitters_open(c->submitters)) {
 		queue_replay_end(c->queue, 1);
@@ -181,7 +181,7 @@ cancel_give_up(struct coord *c)
 	while (!queue_idle(c->queue)) {
 		journal_dropped(c, queue_cancel(c->queue, tell, c));
 		if (queue_barrier(c->queue))
-			pass_over(c);
+			drop_barrier(c);
 	}
 	report_given_up(c);
 }
@@ -210,7 +210,7 @@ pack_waiting(struct pack *out, const struct coord *c, uint64_t first,
 /* Writes the record that these steps are given up: one step, after this many
    deaths; or, with deaths 0, all that are under way. */
 static void
-keep(struct coord *c, uint64_t first, uint64_t count, uint64_t deaths)
+write_void(struct coord *c, uint64_t first, uint64_t count, uint64_t deaths)
 {
 	const struct cancel *v = c->cancel;
 	struct pack out = { 0 };
@@ -252,14 +252,14 @@ send_void(struct coord *c, uint64_t first, uint64_t count)
 /* Decides which steps are void, and, with samplers, which of them nobody has
    begun, so that other steps can read their records; and writes that. */
 static void
-decide(struct coord *c)
+decide_void_steps(struct coord *c)
 {
 	const uint64_t low = queue_watermark(c->queue);
 
 	c->cancel->state = CANCEL_VOID;
 	if (!c->scheduler->rounds(c) && c->o.samplers)
 		queue_unlease(c->queue);
-	keep(c, low, queue_next(c->queue) - low, 0);
+	write_void(c, low, queue_next(c->queue) - low, 0);
 }
 
 /*
@@ -268,7 +268,7 @@ decide(struct coord *c)
  * first.  In sync there are none above it, for rounds end in order.
  */
 static bool
-lacks_any(const struct coord *c)
+servers_lack_steps(const struct coord *c)
 {
 	return c->o.mode != MODE_SYNC && !rerun_idle(c);
 }
@@ -328,10 +328,10 @@ void
 cancel_notify(struct coord *c)
 {
 	if (c->cancel->state != CANCEL_DRAIN || c->scheduler->committing(c) ||
-	    lease_cancelling(c) || lacks_any(c) || cancel_finishes(c) ||
-	    lease_held(c) || !journal_await(c))
+	    lease_cancelling(c) || servers_lack_steps(c) ||
+	    cancel_finishes(c) || lease_held(c) || !journal_await(c))
 		return;
-	decide(c);
+	decide_void_steps(c);
 	send_void(c, queue_watermark(c->queue), queue_next(c->queue) -
 		  queue_watermark(c->queue));
 }
@@ -342,7 +342,7 @@ cancel_notify(struct coord *c)
  * it.  false: no step is left.
  */
 static bool
-give_number(struct coord *c)
+number_next_step(struct coord *c)
 {
 	const struct request *r;
 	struct lease_terms l;
@@ -367,7 +367,7 @@ cancel_begin(struct coord *c)
 	c->scheduler->give_up(c);
 	/* A number that servers know must not go to a later step. */
 	while (queue_next(c->queue) < fleet_high_watermark(c->fleet) &&
-	       give_number(c))
+	       number_next_step(c))
 		;
 	if (!rerun_record(c, next))
 		return;
@@ -401,7 +401,7 @@ void
 cancel_done(struct coord *c)
 {
 	if (c->cancel->state != CANCEL_VOID)	/* a new term came first */
-		decide(c);
+		decide_void_steps(c);
 	for (uint64_t s = queue_watermark(c->queue); s < queue_next(c->queue);
 	     s++)
 		if (queue_step(c->queue, s))
@@ -431,7 +431,7 @@ cancel_is_decided(const struct coord *c)
 /* ---- a step that is quarantined ---- */
 
 static void
-ask_aside(struct coord *c, uint64_t step)
+begin_quarantine(struct coord *c, uint64_t step)
 {
 	const struct step *s = queue_step(c->queue, step);
 	const struct member *worker = s->worker;
@@ -441,7 +441,7 @@ ask_aside(struct coord *c, uint64_t step)
 	v->aside_step = step;
 	v->deaths = s->deaths;
 	memcpy(v->aside_worker, worker->name, sizeof(v->aside_worker));
-	keep(c, step, 1, s->deaths);
+	write_void(c, step, 1, s->deaths);
 	send_void(c, step, 1);
 }
 
@@ -477,7 +477,7 @@ cancel_quarantine_done(struct coord *c)
 	     i++)
 		if ((s = queue_step(c->queue, i)) &&
 		    s->state == STEP_QUARANTINED) {
-			ask_aside(c, i);
+			begin_quarantine(c, i);
 			return;
 		}
 }
@@ -486,7 +486,7 @@ void
 cancel_quarantine(struct coord *c, uint64_t step)
 {
 	if (!c->cancel->aside && c->phase == PHASE_RUN)
-		ask_aside(c, step);
+		begin_quarantine(c, step);
 }
 
 /* ---- in the journal ---- */
@@ -497,7 +497,7 @@ cancel_number_up_to(struct coord *c, uint64_t step)
 	const uint64_t first = queue_next(c->queue);
 
 	while (queue_next(c->queue) <= step)
-		if (!data_ready(c) || !give_number(c))
+		if (!data_ready(c) || !number_next_step(c))
 			return -1;
 	return rerun_record(c, first) ? 0 : -1;
 }

@@ -314,7 +314,7 @@ restore(struct coord *c)
 
 /* The data cannot be read, so no request can be done: the run fails. */
 static void
-no_data(struct coord *c, const struct fail *why, const char *worker)
+fail_data(struct coord *c, const struct fail *why, const char *worker)
 {
 	report_error(c, NULL, "data", WIRE_NONE, worker, why->text);
 	ending_fail(c, why);
@@ -350,7 +350,7 @@ data_counted(struct coord *c, struct member *w, const struct message *m,
 				      m->indexed.records, place, count, &why);
 	free(place);
 	if (got < 0)
-		no_data(c, &why, NULL);
+		fail_data(c, &why, NULL);
 	else if (data_ready(c)) {
 		restore(c);
 		data_write_counts(c, true);
@@ -369,7 +369,7 @@ data_refused(struct coord *c, struct member *w, const struct message *m)
 	reader(c, w)->counting = false;
 	message_text(m, text, sizeof(text));
 	fail(&why, message_status(m->refused.status), "%s", text);
-	no_data(c, &why, w->name);
+	fail_data(c, &why, w->name);
 }
 
 void
@@ -383,7 +383,7 @@ data_died(struct coord *c, const struct member *w)
 		return;
 	reader(c, w)->counting = false;
 	fail(&why, FAIL_DATA, "%d workers died under it", QUEUE_DEATHS);
-	no_data(c, &why, w->name);
+	fail_data(c, &why, w->name);
 }
 
 /* ---- leases ---- */

@@ -53,7 +53,7 @@ end_release(struct coord *c)
 /* Do the servers stay when the run ends?  They do, too, if another run may have
    them, or another coordinator this run. */
 static bool
-leaves_servers(const struct coord *c)
+keeps_servers(const struct coord *c)
 {
 	bool others = false;
 
@@ -67,7 +67,7 @@ leaves_servers(const struct coord *c)
 static void
 stop_members(struct coord *c, uint64_t now)
 {
-	struct message m = { .kind = leaves_servers(c) ? MESSAGE_BYE :
+	struct message m = { .kind = keeps_servers(c) ? MESSAGE_BYE :
 			     MESSAGE_STOP };
 	const uint64_t last = c->end->asked_ms + c->o.grace_ms + LAST_MS;
 	const uint64_t given_up = report_cancelled_requests(c);
@@ -124,7 +124,7 @@ is_resuming(const struct coord *c)
  *    (FAIL_DATA), for they will not be better next time.
  */
 static bool
-leaves(const struct coord *c, const struct fail *why)
+is_suspended(const struct coord *c, const struct fail *why)
 {
 	/* Then why is the error of the workers, which says nothing about our
 	   data. */
@@ -167,7 +167,7 @@ end_fail(struct coord *c, const struct fail *why, uint64_t now)
 		end_run(c, now);
 		return;
 	}
-	if (leaves(c, why)) {
+	if (is_suspended(c, why)) {
 		leave(c, why);
 		return;
 	}

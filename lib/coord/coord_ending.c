@@ -20,7 +20,7 @@
 struct ending {
 	enum ending_state state;
 	bool last_request;	/* no more requests will come */
-	bool unheard;		/* results cannot be written any more */
+	bool output_closed;	/* results cannot be written any more */
 	bool abandoned;		/* the run is left to be resumed, because: */
 	struct fail why_left;
 	int status;		/* of the run; not 0: for this reason */
@@ -116,7 +116,7 @@ ending_status(const struct coord *c)
 
 /* STOP and OVER are not left for an earlier state. */
 static void
-become(struct coord *c, enum ending_state state)
+set_state(struct coord *c, enum ending_state state)
 {
 	if (c->ending->state < ENDING_STOP)
 		c->ending->state = state;
@@ -138,27 +138,27 @@ void
 ending_drain(struct coord *c)
 {
 	c->ending->last_request = true;
-	become(c, ENDING_DRAIN);
+	set_state(c, ENDING_DRAIN);
 }
 
 void
 ending_suspend(struct coord *c)
 {
-	become(c, ENDING_SUSPEND);
+	set_state(c, ENDING_SUSPEND);
 }
 
 void
 ending_output_closed(struct coord *c)
 {
-	c->ending->unheard = true;
+	c->ending->output_closed = true;
 	if (c->ending->state == ENDING_SUSPEND)
-		become(c, ENDING_RUN);
+		set_state(c, ENDING_RUN);
 }
 
 bool
 ending_output_is_open(const struct coord *c)
 {
-	return !c->ending->unheard;
+	return !c->ending->output_closed;
 }
 
 void

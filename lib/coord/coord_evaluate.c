@@ -105,7 +105,7 @@ evaluate_take_back(struct coord *c, struct member *w)
 }
 
 static void
-ask(struct coord *c, struct member *w, const struct pack *files)
+send_evaluate(struct coord *c, struct member *w, const struct pack *files)
 {
 	struct message m = { .kind = MESSAGE_EVALUATE };
 
@@ -146,8 +146,8 @@ begin(struct coord *c, const struct request *r,
 /* Begins the evaluation, if it has not begun, with a shard for each worker that
    is there; and gives one to each worker that has none. */
 static void
-give_out(struct coord *c, const struct request *r,
-	 const struct evaluation_cut *cut, uint64_t now)
+assign_shards(struct coord *c, const struct request *r,
+	      const struct evaluation_cut *cut, uint64_t now)
 {
 	struct pack files = { 0 };
 	size_t count = 0;
@@ -167,7 +167,7 @@ give_out(struct coord *c, const struct request *r,
 			continue;
 		if (!take_shard(c, w))
 			break;
-		ask(c, w, &files);
+		send_evaluate(c, w, &files);
 	}
 	pack_release(&files);
 }
@@ -184,7 +184,7 @@ evaluate_advance(struct coord *c, const struct request *r,
 		return state;
 	}
 	if (!s->begun || s->unscored > 0) {
-		give_out(c, r, cut, now);
+		assign_shards(c, r, cut, now);
 		return EVALUATION_RUNS;
 	}
 	s->begun = false;
@@ -203,7 +203,7 @@ evaluate_report_failure(struct coord *c, struct fail *why)
 }
 
 static void
-forget(struct coord *c)
+forget_shards(struct coord *c)
 {
 	for (struct member *m = c->member; m; m = m->next)
 		scorer(c, m)->evaluating = false;
@@ -213,7 +213,7 @@ forget(struct coord *c)
 void
 evaluate_give_up(struct coord *c)
 {
-	forget(c);
+	forget_shards(c);
 	c->shards->state = EVALUATION_RUNS;
 }
 
@@ -225,7 +225,7 @@ evaluation_failed(struct coord *c, const struct member *w,
 	const struct request asked = { .owner = s->request->owner };
 	struct fail told;
 
-	forget(c);
+	forget_shards(c);
 	s->why = *why;
 	snprintf(s->worker, sizeof(s->worker), "%s", w->name);
 	if (s->cut.number != WIRE_NONE) {
@@ -295,7 +295,7 @@ evaluate_refused(struct coord *c, struct member *w, const struct message *m)
 		return;
 	if (c->shards->cut.number != WIRE_NONE &&
 	    m->refused.status == FAIL_AGAIN) {
-		forget(c);
+		forget_shards(c);
 		c->shards->state = EVALUATION_CUT_LOST;
 		return;
 	}

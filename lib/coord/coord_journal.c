@@ -19,7 +19,7 @@
 #define FOLD_TIMES	4	/* nor one that is smaller than this many times
 				   what the last fold has left */
 
-struct kept {
+struct journal_state {
 	bool lost;		/* nothing more is written to the journal */
 	bool failed;		/* a write has failed, and coord.c is yet to
 				   ask for the reason: */
@@ -44,7 +44,7 @@ struct kept {
 	bool waits;		/* a barrier was passed: nothing behind it is
 				   leased before the journal has that */
 	bool has_ending;	/* the journal says that the run drains */
-	bool open;		/* see journal_open() */
+	bool is_open;		/* see journal_open() */
 	bool committed;		/* notes were written since the last tick */
 	uint64_t hold_ms;	/* from noted_ms to the next time that the
 				   journal opens */
@@ -59,16 +59,16 @@ fold_least(const struct coord *c)
 void
 journal_init(struct coord *c)
 {
-	c->kept = mem_alloc(1, sizeof(*c->kept));
-	c->kept->fold_at = fold_least(c);
+	c->journal_state = mem_alloc(1, sizeof(*c->journal_state));
+	c->journal_state->fold_at = fold_least(c);
 }
 
 void
 journal_release(struct coord *c)
 {
-	text_release(&c->kept->lines);
-	pack_release(&c->kept->notes);
-	free(c->kept);
+	text_release(&c->journal_state->lines);
+	pack_release(&c->journal_state->notes);
+	free(c->journal_state);
 }
 
 /* ---- records ---- */
@@ -89,7 +89,7 @@ write_record(struct coord *c, enum journal_kind kind, const struct pack *p,
 	int r;
 
 	if (journal_numbers(kind)) {
-		pack_uint(&out, ++c->kept->records);
+		pack_uint(&out, ++c->journal_state->records);
 		pack_blob(&out, p->data, p->size);
 		p = &out;
 	}
@@ -97,7 +97,7 @@ write_record(struct coord *c, enum journal_kind kind, const struct pack *p,
 	journal_grow(c, p->size);
 	pack_release(&out);
 	if (r == 0 && safe)	/* so are all records before it */
-		fleet_kept(c->fleet, c->kept->records);
+		fleet_kept(c->fleet, c->journal_state->records);
 	return r;
 }
 
@@ -107,7 +107,7 @@ write_record(struct coord *c, enum journal_kind kind, const struct pack *p,
 static void
 note_fold(struct coord *c, enum journal_kind kind, uint64_t before, bool any)
 {
-	struct kept *k = c->kept;
+	struct journal_state *k = c->journal_state;
 
 	if (kind == JOURNAL_FOLD) {
 		k->settles = any;
@@ -126,7 +126,7 @@ void
 journal_add(struct coord *c, enum journal_kind kind, const struct pack *p,
 	    bool safe)
 {
-	struct kept *k = c->kept;
+	struct journal_state *k = c->journal_state;
 	const uint64_t before = k->bytes;
 
 	if (k->fold) {
@@ -152,55 +152,55 @@ journal_add(struct coord *c, enum journal_kind kind, const struct pack *p,
 bool
 journal_failed(const struct coord *c)
 {
-	return c->kept->failed;
+	return c->journal_state->failed;
 }
 
 bool
 journal_failure(struct coord *c, struct fail *why)
 {
-	const bool failed = c->kept->failed;
+	const bool failed = c->journal_state->failed;
 
 	if (failed)
-		*why = c->kept->why;
-	c->kept->failed = false;
+		*why = c->journal_state->why;
+	c->journal_state->failed = false;
 	return failed;
 }
 
 void
 journal_lose(struct coord *c)
 {
-	c->kept->lost = true;
+	c->journal_state->lost = true;
 }
 
 bool
 journal_lost(const struct coord *c)
 {
-	return c->kept->lost;
+	return c->journal_state->lost;
 }
 
 uint64_t
 journal_records(const struct coord *c)
 {
-	return c->kept->records;
+	return c->journal_state->records;
 }
 
 void
 journal_fold(struct coord *c, struct pack *into, uint64_t below)
 {
-	c->kept->fold = into;
-	c->kept->folded = below;
+	c->journal_state->fold = into;
+	c->journal_state->folded = below;
 }
 
 uint64_t
 journal_folded(const struct coord *c)
 {
-	return c->kept->folded;
+	return c->journal_state->folded;
 }
 
 bool
 journal_is_long(const struct coord *c)
 {
-	const struct kept *k = c->kept;
+	const struct journal_state *k = c->journal_state;
 
 	return c->o.journal && !c->o.checkpoint && !k->lost &&
 		!k->replaying && !k->settles && k->bytes >= k->fold_at;
@@ -211,33 +211,33 @@ journal_is_long(const struct coord *c)
 void
 journal_replay(struct coord *c, bool begin)
 {
-	c->kept->replaying = begin;
+	c->journal_state->replaying = begin;
 	report_again(c, begin);
 }
 
 bool
 journal_replays(const struct coord *c)
 {
-	return c->kept->replaying;
+	return c->journal_state->replaying;
 }
 
 void
 journal_count(struct coord *c, uint64_t records)
 {
-	c->kept->records = records;
+	c->journal_state->records = records;
 }
 
 void
 journal_grow(struct coord *c, size_t bytes)
 {
-	c->kept->bytes += RECORD_BYTES + bytes;
+	c->journal_state->bytes += RECORD_BYTES + bytes;
 }
 
 void
 journal_go_on(struct coord *c, uint64_t *line, uint64_t *written)
 {
-	*line = c->kept->line;
-	*written = c->kept->written;
+	*line = c->journal_state->line;
+	*written = c->journal_state->written;
 }
 
 /* ---- requests ---- */
@@ -245,7 +245,7 @@ journal_go_on(struct coord *c, uint64_t *line, uint64_t *written)
 void
 journal_line(struct coord *c, const char *line, size_t size, uint64_t number)
 {
-	struct kept *k = c->kept;
+	struct journal_state *k = c->journal_state;
 
 	if (!c->o.journal || k->replaying)
 		return;
@@ -259,7 +259,7 @@ journal_add_lines(struct coord *c, const struct text *lines)
 {
 	struct pack out = { 0 };
 
-	pack_uint(&out, c->kept->line);
+	pack_uint(&out, c->journal_state->line);
 	pack_blob(&out, lines->data, lines->size);
 	journal_add(c, JOURNAL_LINES, &out, true);
 	pack_release(&out);
@@ -268,7 +268,7 @@ journal_add_lines(struct coord *c, const struct text *lines)
 void
 journal_lines(struct coord *c)
 {
-	struct text *lines = &c->kept->lines;
+	struct text *lines = &c->journal_state->lines;
 
 	if (lines->size == 0)
 		return;
@@ -279,21 +279,22 @@ journal_lines(struct coord *c)
 size_t
 journal_line_bytes(const struct coord *c)
 {
-	return c->kept->lines.size;
+	return c->journal_state->lines.size;
 }
 
 void
 journal_last_line(struct coord *c, uint64_t number)
 {
-	c->kept->line = number;
+	c->journal_state->line = number;
 }
 
 /* ---- what ended ---- */
 
 static void
-note(struct coord *c, enum journal_note what, uint64_t first, uint64_t count)
+add_note(struct coord *c, enum journal_note what, uint64_t first,
+	 uint64_t count)
 {
-	struct kept *k = c->kept;
+	struct journal_state *k = c->journal_state;
 	struct pack *out = &k->notes;
 
 	if (!c->o.journal || k->replaying)
@@ -321,13 +322,13 @@ note(struct coord *c, enum journal_note what, uint64_t first, uint64_t count)
 void
 journal_done(struct coord *c, uint64_t step)
 {
-	note(c, NOTE_DONE, step, 1);
+	add_note(c, NOTE_DONE, step, 1);
 }
 
 void
 journal_void(struct coord *c, uint64_t step)
 {
-	note(c, NOTE_VOID, step, 1);
+	add_note(c, NOTE_VOID, step, 1);
 }
 
 /*
@@ -339,8 +340,8 @@ static void
 note_barrier(struct coord *c, enum journal_note what, uint64_t first,
 	     uint64_t count)
 {
-	note(c, what, first, count);
-	c->kept->waits = c->o.journal && !c->kept->replaying;
+	add_note(c, what, first, count);
+	c->journal_state->waits = c->o.journal && !c->journal_state->replaying;
 }
 
 void
@@ -360,25 +361,25 @@ void
 journal_submitter(struct coord *c, enum journal_note what, size_t owner,
 		  uint64_t number, const struct pack *more)
 {
-	if (!c->o.journal || c->kept->replaying)
+	if (!c->o.journal || c->journal_state->replaying)
 		return;
-	note(c, what, owner, number);
+	add_note(c, what, owner, number);
 	if (more)
-		pack_append(&c->kept->notes, more);
+		pack_append(&c->journal_state->notes, more);
 }
 
 size_t
 journal_note_bytes(const struct coord *c)
 {
-	return c->kept->notes.size;
+	return c->journal_state->notes.size;
 }
 
 /* After a write the next one waits four times as long as that took, so that the
    disk takes a fifth of the time; but COORD_HOLD_MS to MOST_HOLD_MS. */
 void
-journal_took(struct coord *c, uint64_t now)
+journal_measure_write(struct coord *c, uint64_t now)
 {
-	struct kept *k = c->kept;
+	struct journal_state *k = c->journal_state;
 	const uint64_t took = now - k->noted_ms;
 
 	if (!k->committed)
@@ -392,25 +393,27 @@ journal_took(struct coord *c, uint64_t now)
 void
 journal_open(struct coord *c, bool begin)
 {
-	c->kept->open = begin;
+	c->journal_state->is_open = begin;
 }
 
 bool
 journal_is_open(const struct coord *c)
 {
-	return !c->o.journal || (c->kept->open && !c->kept->lost);
+	return !c->o.journal ||
+		(c->journal_state->is_open && !c->journal_state->lost);
 }
 
 bool
 journal_can_open(const struct coord *c, uint64_t now)
 {
-	return c->kept->waits || now - c->kept->noted_ms >= c->kept->hold_ms;
+	return c->journal_state->waits ||
+		now - c->journal_state->noted_ms >= c->journal_state->hold_ms;
 }
 
 static bool
-noted(const struct coord *c)
+notes_are_written(const struct coord *c)
 {
-	const struct kept *k = c->kept;
+	const struct journal_state *k = c->journal_state;
 
 	return !c->o.journal || k->lost ||
 		(k->notes.size == 0 && k->count == 0);
@@ -419,18 +422,18 @@ noted(const struct coord *c)
 bool
 journal_settled(const struct coord *c)
 {
-	const struct kept *k = c->kept;
+	const struct journal_state *k = c->journal_state;
 
-	return !c->o.checkpoint && k->settles && !k->lost && noted(c) &&
-		queue_watermark(c->queue) >= k->folded;
+	return !c->o.checkpoint && k->settles && !k->lost &&
+		notes_are_written(c) && queue_watermark(c->queue) >= k->folded;
 }
 
 void
 journal_begun(struct coord *c)
 {
-	struct kept *k = c->kept;
+	struct journal_state *k = c->journal_state;
 
-	k->waits = k->waits || (!k->replaying && !noted(c));
+	k->waits = k->waits || (!k->replaying && !notes_are_written(c));
 }
 
 void
@@ -454,44 +457,46 @@ journal_dropped_of(struct coord *c, size_t owner)
 void
 journal_ending(struct coord *c)
 {
-	if (c->kept->has_ending || !c->o.journal || c->kept->replaying)
+	if (c->journal_state->has_ending || !c->o.journal ||
+	    c->journal_state->replaying)
 		return;
-	c->kept->has_ending = true;
-	note(c, NOTE_ENDING, 0, 1);
+	c->journal_state->has_ending = true;
+	add_note(c, NOTE_ENDING, 0, 1);
 }
 
 void
 journal_has_ending(struct coord *c)
 {
-	c->kept->has_ending = true;
+	c->journal_state->has_ending = true;
 }
 
 bool
 journal_safe(const struct coord *c)
 {
-	return noted(c) && (c->kept->lost || !c->kept->ends_unsafe);
+	return notes_are_written(c) &&
+		(c->journal_state->lost || !c->journal_state->ends_unsafe);
 }
 
 bool
 journal_waits(const struct coord *c)
 {
-	return c->kept->waits;
+	return c->journal_state->waits;
 }
 
 bool
 journal_await(struct coord *c)
 {
-	c->kept->waits = !noted(c);
-	return !c->kept->waits;
+	c->journal_state->waits = !notes_are_written(c);
+	return !c->journal_state->waits;
 }
 
 bool
 journal_due(const struct coord *c, bool now_or_never, bool whole,
 	    uint64_t now)
 {
-	const struct kept *k = c->kept;
+	const struct journal_state *k = c->journal_state;
 
-	if ((whole ? journal_safe(c) : noted(c)) || k->replaying)
+	if ((whole ? journal_safe(c) : notes_are_written(c)) || k->replaying)
 		return false;
 	return now_or_never || whole || k->waits ||
 		now - k->noted_ms >= NOTE_MS;
@@ -501,44 +506,44 @@ bool
 journal_is_awaited(const struct coord *c, bool lines, bool changed,
 		   uint64_t now)
 {
-	const struct kept *k = c->kept;
+	const struct journal_state *k = c->journal_state;
 
 	if (!c->o.journal || k->lost || k->replaying)
 		return false;
-	return !noted(c) || lines ||
+	return !notes_are_written(c) || lines ||
 		(changed && now - k->noted_ms >= NOTE_MS);
 }
 
 const struct pack *
 journal_notes(struct coord *c, uint64_t written, uint64_t now)
 {
-	c->kept->noted_ms = now;
-	c->kept->written = written;
-	note(c, 0, 0, 0);
-	return &c->kept->notes;
+	c->journal_state->noted_ms = now;
+	c->journal_state->written = written;
+	add_note(c, 0, 0, 0);
+	return &c->journal_state->notes;
 }
 
 uint64_t
 journal_written(const struct coord *c)
 {
-	return c->kept->written;
+	return c->journal_state->written;
 }
 
 bool
 journal_has_notes(struct coord *c)
 {
-	const bool waited = c->kept->waits;
+	const bool waited = c->journal_state->waits;
 
-	pack_reset(&c->kept->notes);
-	c->kept->waits = false;
-	c->kept->committed = true;
+	pack_reset(&c->journal_state->notes);
+	c->journal_state->waits = false;
+	c->journal_state->committed = true;
 	return waited;
 }
 
 void
 journal_resume(struct coord *c, uint64_t written)
 {
-	c->kept->written = written;
+	c->journal_state->written = written;
 }
 
 /* ---- what always holds ---- */
@@ -546,9 +551,9 @@ journal_resume(struct coord *c, uint64_t written)
 const char *
 journal_check(const struct coord *c)
 {
-	const struct kept *k = c->kept;
+	const struct journal_state *k = c->journal_state;
 
-	if (k->waits && !k->lost && noted(c))
+	if (k->waits && !k->lost && notes_are_written(c))
 		return "coord 38: what is waited for is not in the journal yet";
 	if (k->failed && !k->lost)
 		return "coord 39: nothing goes into a journal that has failed";

@@ -127,7 +127,7 @@ size_t journal_note_bytes(const struct coord *);
 void journal_open(struct coord *, bool begin);
 /* A tick begins: measures how long the last such write took, and derives from
    it when the next one may come. */
-void journal_took(struct coord *, uint64_t now_ms);
+void journal_measure_write(struct coord *, uint64_t now_ms);
 bool journal_is_open(const struct coord *);
 /* Was the last write long enough ago, or is one waited for? */
 bool journal_can_open(const struct coord *, uint64_t now_ms);

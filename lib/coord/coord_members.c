@@ -84,7 +84,7 @@ members_find(const struct coord *c, uint64_t life)
 
 /* Another member that is there with the same role and index, or NULL. */
 static struct member *
-namesake(const struct coord *c, const struct member *w)
+find_same_index(const struct coord *c, const struct member *w)
 {
 	struct member *m = c->member;
 
@@ -116,13 +116,13 @@ members_add(struct coord *c, const struct message *hello)
 	m->life = hello->hello.life;
 	m->index = hello->hello.index;
 	if (m->index != WIRE_NONE) {
-		other = namesake(c, m);
+		other = find_same_index(c, m);
 		if (other)
 			other->name_taken = true;
 	} else if (m->role == ROLE_WORKER) {
 		do
 			m->index = c->members->named++;
-		while (namesake(c, m));
+		while (find_same_index(c, m));
 	} else {
 		m->index = c->members->named;
 	}

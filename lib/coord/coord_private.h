@@ -41,7 +41,7 @@
 
 /*
  *	GREET --greeted()--> PLAN --recover_ask_load()--> LOAD
- *	PLAN, LOAD --go_on()--> RUN
+ *	PLAN, LOAD --resume()--> RUN
  *	PLAN, LOAD, RUN --recover_begin()--> GREET
  *	GREET, PLAN, LOAD, RUN --ending_stop(), ending_over()--> END
  */
@@ -76,7 +76,7 @@ struct coord {
 	struct member *member;	/* the first one; see coord_members.h */
 
 	struct report *report;
-	struct kept *kept;		/* coord_journal.c's */
+	struct journal_state *journal_state;	/* coord_journal.c's */
 	struct ending *ending;
 	struct members *members;
 	struct relays *relays;

@@ -75,7 +75,7 @@ receive_send_plan(struct coord *c)
 /* Can a member be forgotten?  Steps may still point at a worker that was ever
    ready; such a worker is kept until there are too many. */
 static bool
-forgettable(const struct coord *c, const struct member *m, size_t gone)
+is_forgettable(const struct coord *c, const struct member *m, size_t gone)
 {
 	if (!m->gone || cut_is_for(c, m))
 		return false;
@@ -94,7 +94,7 @@ forget_gone(struct coord *c)
 		gone += m->gone;
 	for (struct member *m = c->member; m; m = next) {
 		next = m->next;
-		if (forgettable(c, m, gone)) {
+		if (is_forgettable(c, m, gone)) {
 			members_forget(c, m);
 			gone--;
 		} else {
@@ -105,7 +105,7 @@ forget_gone(struct coord *c)
 }
 
 static void
-lost(struct coord *c, struct member *w)
+mark_gone(struct coord *c, struct member *w)
 {
 	if (w->gone)
 		return;
@@ -127,7 +127,7 @@ lost(struct coord *c, struct member *w)
 
 /* Add a member: each part that keeps something of members makes room for it. */
 static struct member *
-join(struct coord *c, const struct message *hello)
+add_member(struct coord *c, const struct message *hello)
 {
 	struct member *m = members_add(c, hello);
 
@@ -143,7 +143,7 @@ join(struct coord *c, const struct message *hello)
 /* Refuse a relay whose site has one.  The old relay may have died unnoticed: it
    is probed, and if it cannot be sent to, the new one takes its place. */
 static int
-make_way(struct coord *c, const struct message *m, struct fail *f)
+replace_rival(struct coord *c, const struct message *m, struct fail *f)
 {
 	const struct message ping = { .kind = MESSAGE_PING };
 	struct member *rival = relays_rival(c, m);
@@ -151,7 +151,7 @@ make_way(struct coord *c, const struct message *m, struct fail *f)
 	if (!rival)
 		return 0;
 	if (outbox_send(c->outbox, rival->peer, &ping) < 0) {
-		lost(c, rival);
+		mark_gone(c, rival);
 		return 0;
 	}
 	return fail(f, FAIL_AGAIN, "the site %s has a relay, at %s",
@@ -184,15 +184,15 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	    m->hello.role != ROLE_RELAY)
 		return fail(f, FAIL_PROTOCOL, "not a role that a coordinator "
 			    "talks to");
-	if (relays_check_hello(m, f) < 0 || make_way(c, m, f) < 0)
+	if (relays_check_hello(m, f) < 0 || replace_rival(c, m, f) < 0)
 		return -1;
 	w = members_find(c, m->hello.life);
 	if (before && before != w)	/* one peer is one member */
-		lost(c, before);
+		mark_gone(c, before);
 	if (!w && forget_gone(c) >= MAX_MEMBERS)
 		return fail(f, FAIL_AGAIN, "too many peers");
 	if (!w)
-		w = join(c, m);
+		w = add_member(c, m);
 	else if (w->peer != peer && !w->gone)	/* it has reconnected */
 		members_hang_up(c, w);
 	/* A worker that connects gives up its leases: see worker_up(). */
@@ -214,7 +214,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 /* A member left without BYE, which it sends when it is stopped: it died, and
    what it was at may be the cause. */
 static void
-died(struct coord *c, struct member *w)
+mark_died(struct coord *c, struct member *w)
 {
 	if (!w->gone && w->role == ROLE_WORKER && c->phase == PHASE_RUN) {
 		const uint64_t step = lease_blame(c, w);
@@ -225,7 +225,7 @@ died(struct coord *c, struct member *w)
 		evaluate_died(c, w);
 		data_died(c, w);
 	}
-	lost(c, w);
+	mark_gone(c, w);
 }
 
 bool
@@ -235,7 +235,7 @@ receive_unreachable(struct coord *c)
 
 	for (struct member *m = c->member; m; m = m->next)
 		if (m->unreachable) {
-			died(c, m);
+			mark_died(c, m);
 			any = true;
 		}
 	return any;
@@ -247,7 +247,7 @@ receive_unreachable(struct coord *c)
  * at nothing any more.
  */
 static void
-relieve(struct coord *c, struct member *w)
+reassign_work(struct coord *c, struct member *w)
 {
 	struct message m = { .kind = MESSAGE_CANCEL };
 
@@ -258,7 +258,7 @@ relieve(struct coord *c, struct member *w)
 	w->relieved = true;
 	m.cancel.count = UINT64_MAX;
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
-		lost(c, w);
+		mark_gone(c, w);
 }
 
 void
@@ -268,10 +268,10 @@ receive_silence(struct coord *c, uint64_t now)
 
 	while ((m = watch_silent(c, now)))
 		if (m->role == ROLE_WORKER)
-			relieve(c, m);
+			reassign_work(c, m);
 		else	/* an evaluator may have a cut, which servers keep for
 			   it until it is gone */
-			lost(c, m);
+			mark_gone(c, m);
 }
 
 void
@@ -280,7 +280,7 @@ receive_late(struct coord *c, uint64_t now)
 	struct member *w;
 
 	while ((w = watch_late(c, now)))
-		relieve(c, w);
+		reassign_work(c, w);
 }
 
 /* When no worker has a lease, whatever still says so is wrong: clear it. */
@@ -321,7 +321,7 @@ receive_probe(struct coord *c, uint64_t now)
 		if (m->gone)
 			continue;
 		if (outbox_send(c->outbox, m->peer, &probe) < 0)
-			died(c, m);
+			mark_died(c, m);
 		watch_asks(c, m, probe.kind == MESSAGE_PING, now);
 	}
 }
@@ -401,7 +401,7 @@ take(struct coord *c, struct member *w, const struct message *m,
 		cut_let_go(c, w);
 		break;
 	case MESSAGE_BYE:
-		lost(c, w);
+		mark_gone(c, w);
 		break;
 	case MESSAGE_PING:
 		outbox_send(c->outbox, w->peer, &pong);

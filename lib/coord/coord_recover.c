@@ -66,7 +66,7 @@ recover_resume(struct coord *c)
 
 /* Take back everything from all members: the next PLAN makes them drop it. */
 static void
-withdraw(struct coord *c)
+revoke_all_leases(struct coord *c)
 {
 	for (struct member *m = c->member; m; m = m->next) {
 		lease_forget(c, m);
@@ -85,7 +85,7 @@ recover_begin(struct coord *c)
 {
 	if (c->phase == PHASE_END)
 		return;
-	withdraw(c);
+	revoke_all_leases(c);
 	cut_give_up(c);
 	background_lose(c);
 	fleet_forget(c->fleet);
@@ -145,7 +145,7 @@ recover_ask_plan(struct coord *c)
  * whose terms are forgotten, so that they cannot be run again.
  */
 static bool
-can_go_on(const struct coord *c, size_t server)
+can_resume(const struct coord *c, size_t server)
 {
 	const struct recovery *r = c->recovery;
 	const struct standing *s = fleet_standing(c->fleet, server);
@@ -169,7 +169,7 @@ static void
 compare(struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++)
-		if (fleet_holds(c->fleet, i) && !can_go_on(c, i))
+		if (fleet_holds(c->fleet, i) && !can_resume(c, i))
 			fleet_set_lost(c->fleet, i);
 	standby_compare(c);
 }
@@ -195,7 +195,7 @@ note_lost(struct coord *c)
  * know which servers had committed the last round.
  */
 static bool
-all_go_back(const struct coord *c, size_t lost)
+must_all_go_back(const struct coord *c, size_t lost)
 {
 	return c->o.mode == MODE_SYNC &&
 		((lost > 0 && lost < c->o.servers) ||
@@ -222,7 +222,7 @@ recover_ask_load(struct coord *c)
 	struct message m = { .kind = MESSAGE_LOAD };
 
 	compare(c);
-	if (all_go_back(c, note_lost(c)))
+	if (must_all_go_back(c, note_lost(c)))
 		r->all_back = true;
 	for (size_t i = 0; r->all_back && i < c->o.servers; i++)
 		fleet_set_lost(c->fleet, i);

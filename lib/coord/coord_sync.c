@@ -530,7 +530,7 @@ reset(struct coord *c)
  * leased to the rounds again.
  */
 static bool
-go_on(struct coord *c)
+resume(struct coord *c)
 {
 	struct sync *s = c->sync;
 	struct lease_terms terms;
@@ -619,7 +619,7 @@ const struct scheduler scheduler_sync = {
 	.busy = busy,
 	.give_up = give_up,
 	.reset = reset,
-	.go_on = go_on,
+	.resume = resume,
 	.go_back = go_back,
 	.retried = retried
 };

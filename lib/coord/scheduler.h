@@ -66,7 +66,7 @@ struct scheduler {
 	/* The new term has begun; true: COMMIT of such a round was sent again,
 	   and the round is to end first.  go_back() comes before, if servers
 	   have gone back to a checkpoint: there is nothing to commit then. */
-	bool (*go_on)(struct coord *);
+	bool (*resume)(struct coord *);
 	void (*go_back)(struct coord *);
 
 	/* How often a step, or a replica, was leased again. */
