@@ -275,7 +275,7 @@ coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
  * that it is an older copy, or was cut short.
  */
 static int
-take_newest(struct coord *c)
+use_newest_checkpoint(struct coord *c)
 {
 	char run[33];
 
@@ -299,7 +299,7 @@ coord_start(struct coord *c, uint64_t *line, uint64_t *written,
 		records_begin(c);
 		return 0;
 	}
-	if (take_newest(c) < 0)
+	if (use_newest_checkpoint(c) < 0)
 		return fail(f, FAIL_DATA, "%s holds steps of which it does "
 			    "not know that they have ended: it was cut short, "
 			    "or is an older one. Put the right one in its "

@@ -71,7 +71,7 @@ report_again(struct coord *c, bool again)
 }
 
 static struct totals *
-join_of(const struct coord *c, size_t owner)
+totals_since_join(const struct coord *c, size_t owner)
 {
 	struct report *r = c->report;
 
@@ -88,7 +88,7 @@ join_of(const struct coord *c, size_t owner)
 void
 report_new_owner(struct coord *c, size_t owner, uint64_t now)
 {
-	totals_reset(join_of(c, owner), now);
+	totals_reset(totals_since_join(c, owner), now);
 }
 
 /* ---- totals ---- */
@@ -171,7 +171,7 @@ report_count(struct coord *c, const struct request *asked,
 	     const struct result *r, const float *scores,
 	     const unsigned char *positive)
 {
-	totals_add(join_of(c, asked->owner), c, r, scores, positive);
+	totals_add(totals_since_join(c, asked->owner), c, r, scores, positive);
 	totals_add(&c->report->all, c, r, NULL, NULL);
 }
 
@@ -193,7 +193,7 @@ report_since_join(const struct coord *c)
 {
 	/* With --queue each submitter has joins of its own: show all. */
 	return submitters_open(c->submitters) ? &c->report->all :
-		join_of(c, SUBMITTER_OWN);
+		totals_since_join(c, SUBMITTER_OWN);
 }
 
 uint64_t
@@ -377,7 +377,7 @@ report_given_up(struct coord *c)
 /* The number of counts of staleness without the zeros at the end; at least
    1. */
 static size_t
-stale_told(const struct totals *t)
+count_stale(const struct totals *t)
 {
 	size_t told = STALENESS;
 
@@ -408,7 +408,7 @@ report_staleness(struct text *out, const struct totals *t)
 
 	text_add(out, "{\"p50\":%zu,\"p90\":%zu,\"p99\":%zu,\"max\":%zu,"
 		 "\"pairs\":[", stale_quantile(t, 50), stale_quantile(t, 90),
-		 stale_quantile(t, 99), stale_told(t) - 1);
+		 stale_quantile(t, 99), count_stale(t) - 1);
 	for (size_t i = 0; i < STALENESS; i++) {
 		if (t->stale[i] == 0)
 			continue;
@@ -423,7 +423,7 @@ void
 report_staleness_notified(struct text *out, const struct totals *t)
 {
 	text_add(out, "median staleness %zu, at most %zu",
-		 stale_quantile(t, 50), stale_told(t) - 1);
+		 stale_quantile(t, 50), count_stale(t) - 1);
 }
 
 /* Bytes in one direction; and if a codec was used, what they would be as
@@ -571,7 +571,7 @@ void
 report_join(struct coord *c, const struct request *asked, const char *error,
 	    uint64_t now)
 {
-	struct totals *join = join_of(c, asked->owner);
+	struct totals *join = totals_since_join(c, asked->owner);
 
 	report_totals(c, asked, "join", join, now, error);
 	totals_reset(join, now);
@@ -614,7 +614,7 @@ void
 totals_write(struct pack *out, const struct coord *c, const struct totals *t,
 	    uint64_t now)
 {
-	const size_t stale = stale_told(t);
+	const size_t stale = count_stale(t);
 
 	pack_uint(out, t->steps);
 	pack_uint(out, t->examples);
@@ -656,26 +656,26 @@ void
 report_write_owner(const struct coord *c, size_t owner, struct pack *out,
 		   uint64_t now)
 {
-	totals_write(out, c, join_of(c, owner), now);
+	totals_write(out, c, totals_since_join(c, owner), now);
 }
 
 void
 report_read_owner(struct coord *c, size_t owner, struct unpack *in)
 {
-	totals_read(in, c, join_of(c, owner));
+	totals_read(in, c, totals_since_join(c, owner));
 }
 
 void
 report_write(const struct coord *c, struct pack *out, uint64_t now)
 {
-	totals_write(out, c, join_of(c, SUBMITTER_OWN), now);
+	totals_write(out, c, totals_since_join(c, SUBMITTER_OWN), now);
 	totals_write(out, c, &c->report->all, now);
 }
 
 void
 report_read(struct coord *c, struct unpack *in)
 {
-	totals_read(in, c, join_of(c, SUBMITTER_OWN));
+	totals_read(in, c, totals_since_join(c, SUBMITTER_OWN));
 	totals_read(in, c, &c->report->all);
 }
 

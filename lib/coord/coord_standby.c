@@ -33,7 +33,7 @@
  *	none --greet()--> dialled --standby_receive()--> up
  *	up --count_on()--> counted		(its server has acknowledged it)
  *	counted --promote()--> none		(it is the server now)
- *	dialled, up, counted --drop(), forget()--> none
+ *	dialled, up, counted --drop(), forget_standby()--> none
  */
 struct standby_state {
 	uint64_t peer, life;	/* 0: there is none */
@@ -67,7 +67,7 @@ standby_init(struct coord *c)
 }
 
 static void
-forget(struct coord *c, struct standby_state *u)
+forget_standby(struct coord *c, struct standby_state *u)
 {
 	if (u->peer)
 		outbox_hang_up(c->outbox, u->peer);
@@ -79,7 +79,7 @@ void
 standby_release(struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++)
-		forget(c, &c->standbys->of[i]);
+		forget_standby(c, &c->standbys->of[i]);
 	free(c->standbys->of);
 	free(c->standbys);
 }
@@ -152,7 +152,7 @@ drop(struct coord *c, size_t server, bool bound, const char *why)
 			       "goes on without one", server,
 			       fleet_endpoint(c->fleet, server), u->endpoint,
 			       why);
-	forget(c, u);
+	forget_standby(c, u);
 	if (bound)
 		return STANDBY_NEW_TERM;
 	notify_server(c, server, 0);
@@ -210,7 +210,7 @@ greet(struct coord *c, size_t server, const struct message *m, uint64_t now)
 
 	if (m->frames != 1 || m->frame[0].size >= sizeof(u->endpoint))
 		return STANDBY_NONE;
-	forget(c, u);
+	forget_standby(c, u);
 	memcpy(u->endpoint, m->frame[0].data, m->frame[0].size);
 	u->endpoint[m->frame[0].size] = '\0';
 	u->life = m->standby.life;
@@ -234,7 +234,7 @@ standby_notified(struct coord *c, size_t server, const struct message *m,
 	if (m->standby.life == 0) {
 		if (u->counted || m->standby.counted)
 			return drop(c, server, true, "cannot be reached by it");
-		forget(c, u);		/* the server will report the next */
+		forget_standby(c, u);	/* the server will report the next */
 	} else if (u->life != m->standby.life) {
 		if (u->counted)
 			return drop(c, server, true,
@@ -261,7 +261,7 @@ standby_compare(struct coord *c)
 			continue;
 		report_warning(c, "server %zu (%s): it has no standby any "
 			       "more", i, fleet_endpoint(c->fleet, i));
-		forget(c, u);
+		forget_standby(c, u);
 		fleet_set_standby(c->fleet, i, 0);
 	}
 }
@@ -305,7 +305,7 @@ standby_took_over(const struct coord *c, size_t server)
 }
 
 static uint64_t
-trip_of(const struct coord *c, size_t server)
+round_trip_of(const struct coord *c, size_t server)
 {
 	const struct standby_state *u = &c->standbys->of[server];
 
@@ -319,7 +319,7 @@ standby_mending(const struct coord *c)
 
 	for (size_t i = 0; i < c->o.servers; i++) {
 		const uint64_t trip[] = { fleet_trip(c->fleet, i),
-					  trip_of(c, i) };
+					  round_trip_of(c, i) };
 
 		for (size_t k = 0; k < 2; k++)
 			if (trip[k] != WIRE_NONE &&
@@ -342,7 +342,7 @@ standby_resume(struct coord *c)
 		u->since = c->now_ms;
 		if (u->life &&
 		    outbox_dial(c->outbox, u->endpoint, &u->peer, &why) < 0)
-			forget(c, u);
+			forget_standby(c, u);
 	}
 }
 
@@ -371,7 +371,7 @@ promote(struct coord *c, size_t server, uint64_t now)
 	gone = fleet_gone(c->fleet, server, &heard);
 	u->lost_ms = gone ? gone : now;
 	u->steps = report_steps(c);
-	forget(c, u);
+	forget_standby(c, u);
 	how = fleet_hangs(c->fleet, server) ? "hangs" : "is gone";
 	was = mem_text(fleet_endpoint(c->fleet, server));
 	if (fleet_move(c->fleet, server, u->endpoint, life, now, &why) < 0)
@@ -391,7 +391,7 @@ standby_begin_term(struct coord *c)
 		/* Another server is not bound to it; it will be told of. */
 		if (u->life && (!u->counted || (!u->up && !c->begun) ||
 				u->of != fleet_incarnation(c->fleet, i)))
-			forget(c, u);
+			forget_standby(c, u);
 		fleet_set_standby(c->fleet, i, u->counted ? u->life : 0);
 	}
 }
@@ -474,7 +474,7 @@ hangs(struct coord *c, struct standby_state *u, bool ask, uint64_t now)
 }
 
 static enum standby_news
-let_go_silent(struct coord *c, size_t server)
+drop_silent(struct coord *c, size_t server)
 {
 	c->standbys->of[server].hung++;
 	return drop(c, server, false, "hangs");
@@ -508,7 +508,7 @@ standby_watch(struct coord *c, uint64_t now)
 		if (u->life && !u->up && now - u->since >= patience(c, u))
 			news |= drop(c, i, false, "is gone");
 		else if (u->life && hangs(c, u, ask, now))
-			news |= let_go_silent(c, i);
+			news |= drop_silent(c, i);
 		else if (gone && !fleet_present_at(c->fleet, i) &&
 			 (fleet_hangs(c->fleet, i) ||
 			  now - gone >= standby_mending(c)) &&

@@ -39,7 +39,7 @@ struct figures {
 
 /* Begin a gauge that has several samples. */
 static void
-begin(struct text *out, const char *name, const char *help)
+begin_gauge(struct text *out, const char *name, const char *help)
 {
 	prometheus_metric(out, name, "gauge", help);
 }
@@ -79,7 +79,7 @@ add_info(const struct coord *c, struct text *out)
 		{ "model", c->source->file[0].name }
 	};
 
-	begin(out, "pskit_info", "What is run; always 1.");
+	begin_gauge(out, "pskit_info", "What is run; always 1.");
 	prometheus_labels(out, "pskit_info", label,
 			  sizeof(label) / sizeof(*label), 1);
 }
@@ -92,8 +92,8 @@ add_phase(const struct coord *c, struct text *out)
 	const bool over = ending_state(c) == ENDING_OVER;
 	const size_t now = (size_t)c->phase + over;
 
-	begin(out, "pskit_phase",
-	      "1 for the phase that the run is in, else 0.");
+	begin_gauge(out, "pskit_phase",
+		    "1 for the phase that the run is in, else 0.");
 	for (size_t i = 0; i < sizeof(phases) / sizeof(*phases);
 	     i++)
 		prometheus_labelled(out, "pskit_phase", "phase", phases[i],
@@ -209,7 +209,7 @@ add_traffic(const struct coord *c, struct text *out)
 /* Take the scores since the last join, if there are any.  A metric that needs
    all scores is computed for join only. */
 static void
-take_scores(const struct coord *c, struct scores *scores)
+read_scores(const struct coord *c, struct scores *scores)
 {
 	const struct totals *t = report_since_join(c);
 
@@ -228,7 +228,7 @@ take_scores(const struct coord *c, struct scores *scores)
 void
 status_keep_scores(struct coord *c)
 {
-	take_scores(c, &c->figures->scores);
+	read_scores(c, &c->figures->scores);
 }
 
 /* Until a step has ended after a join, the scores are those at the join. */
@@ -238,7 +238,7 @@ add_scores(const struct coord *c, struct text *out)
 	struct scores scores = c->figures->scores;
 	bool named = false;
 
-	take_scores(c, &scores);
+	read_scores(c, &scores);
 	if (!scores.known)
 		return;
 	gauge(out, "pskit_loss", "Mean loss since the last join.",
@@ -247,8 +247,8 @@ add_scores(const struct coord *c, struct text *out)
 		if (isnan(scores.metric[i]))
 			continue;
 		if (!named)
-			begin(out, "pskit_metric",
-			      "A metric since the last join.");
+			begin_gauge(out, "pskit_metric",
+				    "A metric since the last join.");
 		named = true;
 		prometheus_labelled(out, "pskit_metric", "metric",
 				    metric_name(&c->metric[i]),
@@ -258,8 +258,8 @@ add_scores(const struct coord *c, struct text *out)
 
 /* Add a sample of a data set; one without a name gets no label. */
 static void
-of_data(const struct coord *c, struct text *out, const char *metric, size_t i,
-	uint64_t value)
+add_dataset_sample(const struct coord *c, struct text *out, const char *metric,
+		   size_t i, uint64_t value)
 {
 	const char *name = samplers_name(c->o.samplers, i);
 
@@ -277,18 +277,19 @@ add_epoch(const struct coord *c, struct text *out)
 	if (!c->o.samplers || !samplers_ready(c->o.samplers))
 		return;
 	v = samplers_reads(c->o.samplers);
-	begin(out, "pskit_epoch", "The newest epoch.");
+	begin_gauge(out, "pskit_epoch", "The newest epoch.");
 	for (size_t i = 0; i < samplers_count(c->o.samplers); i++)
-		of_data(c, out, "pskit_epoch", i, v.of[i].epoch);
-	begin(out, "pskit_epoch_records", "Records of an epoch.");
+		add_dataset_sample(c, out, "pskit_epoch", i, v.of[i].epoch);
+	begin_gauge(out, "pskit_epoch_records", "Records of an epoch.");
 	for (size_t i = 0; i < samplers_count(c->o.samplers); i++)
-		of_data(c, out, "pskit_epoch_records", i,
-			sampler_records(samplers_get(c->o.samplers, i)));
-	begin(out, "pskit_epoch_records_visited",
-	      "Records visited of the newest epoch.");
+		add_dataset_sample(c, out, "pskit_epoch_records", i,
+				   sampler_records(samplers_get(c->o.samplers,
+								i)));
+	begin_gauge(out, "pskit_epoch_records_visited",
+		    "Records visited of the newest epoch.");
 	for (size_t i = 0; i < samplers_count(c->o.samplers); i++)
-		of_data(c, out, "pskit_epoch_records_visited", i,
-			v.of[i].records);
+		add_dataset_sample(c, out, "pskit_epoch_records_visited", i,
+				   v.of[i].records);
 }
 
 /* ---- workers ---- */
@@ -347,7 +348,8 @@ add_workers(const struct coord *c, struct text *out, uint64_t now)
 
 	gauge(out, "pskit_workers", "Workers that are there.",
 	      (double)workers_present(c));
-	begin(out, "pskit_worker_up", "1 if the worker is there, else 0.");
+	begin_gauge(out, "pskit_worker_up",
+		    "1 if the worker is there, else 0.");
 	for (size_t i = 0; i < count; i++)
 		add_one(out, "pskit_worker_up", "worker", row[i].index,
 			row[i].up);
@@ -356,8 +358,8 @@ add_workers(const struct coord *c, struct text *out, uint64_t now)
 	for (size_t i = 0; i < count; i++)
 		add_one(out, "pskit_worker_steps_total", "worker",
 			row[i].index, (double)row[i].steps);
-	begin(out, "pskit_worker_silent_seconds",
-	      "Time since the worker was last heard.");
+	begin_gauge(out, "pskit_worker_silent_seconds",
+		    "Time since the worker was last heard.");
 	for (size_t i = 0; i < count; i++)
 		add_one(out, "pskit_worker_silent_seconds", "worker",
 			row[i].index, (double)(now - row[i].heard) / 1000);
@@ -375,7 +377,7 @@ add_relays(const struct coord *c, struct text *out)
 		m = m->next;
 	if (!m)
 		return;
-	begin(out, name, "Workers that the relay of a site serves.");
+	begin_gauge(out, name, "Workers that the relay of a site serves.");
 	for (; m; m = m->next)
 		if (m->role == ROLE_RELAY && !m->gone)
 			prometheus_labelled(out, name, "site",
@@ -394,8 +396,9 @@ add_late(const struct coord *c, struct text *out, uint64_t now)
 	bool late;
 	uint64_t step;
 
-	begin(out, name, "Time of a step that takes a hundred times as long "
-	      "as others.");
+	begin_gauge(out, name,
+		    "Time of a step that takes a hundred times as long "
+		    "as others.");
 	for (const struct member *m = c->member; m; m = m->next) {
 		const uint64_t ms = watch_step(c, m, now, &step, &late);
 
@@ -445,17 +448,17 @@ add_links(const struct coord *c, struct text *out)
 {
 	const size_t beside = placement_count_beside(&c->o.placement);
 
-	begin(out, "pskit_server_beside",
-	      "1 if a worker is beside the server, else 0.");
+	begin_gauge(out, "pskit_server_beside",
+		    "1 if a worker is beside the server, else 0.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_beside", "server", i, i < beside);
-	begin(out, "pskit_server_step_pull_bytes",
-	      "What a step pulls of the server at most, by the plan.");
+	begin_gauge(out, "pskit_server_step_pull_bytes",
+		    "What a step pulls of the server at most, by the plan.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_step_pull_bytes", "server", i,
 			(double)c->figures->step[i].pull);
-	begin(out, "pskit_server_step_push_bytes",
-	      "What a step pushes to the server at most, by the plan.");
+	begin_gauge(out, "pskit_server_step_push_bytes",
+		    "What a step pushes to the server at most, by the plan.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_step_push_bytes", "server", i,
 			(double)c->figures->step[i].push);
@@ -468,23 +471,24 @@ add_servers(const struct coord *c, struct text *out, uint64_t now)
 
 	gauge(out, "pskit_servers", "Servers that are there.",
 	      (double)fleet_present(c->fleet));
-	begin(out, "pskit_server_up", "1 if the server is there, else 0.");
+	begin_gauge(out, "pskit_server_up",
+		    "1 if the server is there, else 0.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_up", "server", i,
 			fleet_present_at(c->fleet, i));
-	begin(out, "pskit_server_standby",
-	      "1 if a standby can take over, else 0.");
+	begin_gauge(out, "pskit_server_standby",
+		    "1 if a standby can take over, else 0.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_standby", "server", i,
 			standby_ready(c, i));
-	begin(out, "pskit_server_bytes",
-	      "Variables and slots by the plan, without hashed ids.");
+	begin_gauge(out, "pskit_server_bytes",
+		    "Variables and slots by the plan, without hashed ids.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_bytes", "server", i,
 			(double)c->figures->server_bytes[i]);
 	add_links(c, out);
-	begin(out, "pskit_server_silent_seconds",
-	      "Time since the server was last heard.");
+	begin_gauge(out, "pskit_server_silent_seconds",
+		    "Time since the server was last heard.");
 	for (size_t i = 0; i < c->o.servers; i++) {
 		fleet_gone(c->fleet, i, &heard);
 		if (heard > 0)

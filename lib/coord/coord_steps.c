@@ -42,7 +42,7 @@ steps_limit(const struct coord *c)
 }
 
 static struct lease_room
-room(const struct coord *c)
+lease_room_now(const struct coord *c)
 {
 	/* When the run is to end, a round that was begun still gets workers for
 	   all its replicas. */
@@ -89,11 +89,11 @@ decide_residuals(struct coord *c)
 void
 steps_give_out(struct coord *c)
 {
-	struct lease_room r = room(c);
+	struct lease_room r = lease_room_now(c);
 
 	/* A lease may be the last one that there is room for: ask anew. */
 	while (c->scheduler->give(c, &r))
-		r = room(c);
+		r = lease_room_now(c);
 	decide_residuals(c);
 }
 
@@ -237,7 +237,7 @@ steps_take_back(struct coord *c, struct member *w)
 /* Give a worker's leases to others and cancel them at the worker.  Otherwise it
    would resume them, and a round could wait for a lease behind them. */
 static void
-call_back(struct coord *c, struct member *w)
+revoke_leases(struct coord *c, struct member *w)
 {
 	for (size_t i = 0; i < c->o.in_flight; i++)
 		lease_call_off(c, w, &lease_of(c, w)[i]);
@@ -258,7 +258,7 @@ steps_failed(struct coord *c, struct member *w, const struct message *m)
 	fail(&why, message_status(m->failed.status), "%s", text);
 	if (l && (l->server != WIRE_NONE || (l->at.number > 0 && !step))) {
 		rerun_failed(c, m->failed.step, l->server, &why);
-		call_back(c, w);
+		revoke_leases(c, w);
 		return;
 	}
 	if (cancel_under_way(c)) {

@@ -28,10 +28,10 @@
 				   next turn is safe on disk, at most */
 
 struct submit {
-	bool told_of_rates;	/* look_at_rate() has warned */
+	bool warned_of_rates;	/* warn_of_rate() has warned */
 	bool ended;		/* submitters were sent STOP */
 	uint64_t steps;		/* that have ended since the last turn */
-	uint64_t usual;		/* the usual number of that: see note_pace() */
+	uint64_t usual;		/* the usual number: measure_pace() */
 };
 
 void
@@ -78,12 +78,12 @@ rates_differ(const struct model *model)
 /* Warn, once, of a learning rate for all of several optimizers: a rate that
    suits one seldom suits the others. */
 static void
-look_at_rate(struct coord *c, const struct request *r, uint64_t number)
+warn_of_rate(struct coord *c, const struct request *r, uint64_t number)
 {
-	if (c->submit->told_of_rates || !(r->learning_rate > 0) ||
+	if (c->submit->warned_of_rates || !(r->learning_rate > 0) ||
 	    !rates_differ(c->model))
 		return;
-	c->submit->told_of_rates = true;
+	c->submit->warned_of_rates = true;
 	report_warning(c, "request %llu: learning_rate=%g is for all "
 		       "optimizers, though the model gives them several "
 		       "rates; learning_rate_scale= multiplies each",
@@ -141,7 +141,7 @@ submit_read(struct coord *c, struct request *out, const char *line,
 		r.op = REQUEST_BAD;
 		r.why = mem_text(why.text);
 	}
-	look_at_rate(c, &r, number);
+	warn_of_rate(c, &r, number);
 	*out = r;
 }
 
@@ -207,7 +207,7 @@ take_request(struct coord *c, size_t owner, struct request *r, size_t bytes)
 
 /* Note a line in the journal, so that it can be read again after a restart. */
 static void
-keep_line(struct coord *c, enum journal_note what, size_t i, uint64_t number,
+note_line(struct coord *c, enum journal_note what, size_t i, uint64_t number,
 	  const char *line, size_t size)
 {
 	struct pack more = { 0 };
@@ -224,7 +224,7 @@ submit_own(struct coord *c, const char *line, size_t size, uint64_t number)
 
 	if (submitters_open(c->submitters)) {
 		journal_last_line(c, number);
-		keep_line(c, NOTE_ASKED, SUBMITTER_OWN, number, line, size);
+		note_line(c, NOTE_ASKED, SUBMITTER_OWN, number, line, size);
 	}
 	submitters_accept(c->submitters, SUBMITTER_OWN, line, size);
 	submit_read(c, &r, line, size, number);
@@ -274,7 +274,7 @@ end_bad(struct coord *c, const struct request *r)
 }
 
 static void
-join(struct coord *c, const struct request *r)
+end_join(struct coord *c, const struct request *r)
 {
 	status_keep_scores(c);
 	report_join(c, r, submitters_owed(c->submitters, r->owner),
@@ -283,7 +283,7 @@ join(struct coord *c, const struct request *r)
 }
 
 static void
-stop(struct coord *c)
+stop_submitters(struct coord *c)
 {
 	c->told_to_stop = true;
 	submitters_close_all(c->submitters);
@@ -303,7 +303,7 @@ warn_of_unread(struct coord *c, const struct request *r)
 }
 
 static void
-keep_turn(struct coord *c, const struct turn *t)
+note_turn(struct coord *c, const struct turn *t)
 {
 	struct pack more = { 0 };
 
@@ -314,20 +314,20 @@ keep_turn(struct coord *c, const struct turn *t)
 }
 
 static void
-begin(struct coord *c, const struct turn *t)
+begin_turn(struct coord *c, const struct turn *t)
 {
 	const struct request *r = t->request;
 
 	switch (r->op) {
 	case REQUEST_JOIN:
-		join(c, r);
+		end_join(c, r);
 		break;
 	case REQUEST_BAD:
 		end_bad(c, r);
 		break;
 	case REQUEST_STOP:
 		warn_of_unread(c, r);
-		stop(c);
+		stop_submitters(c);
 		break;
 	default:
 		queue_put_part(c->queue, r, t->steps);
@@ -401,7 +401,7 @@ submit_settle(struct coord *c)
 
 /* The usual number of steps between turns rises at once and falls by half. */
 static void
-note_pace(struct coord *c)
+measure_pace(struct coord *c)
 {
 	struct submit *s = c->submit;
 
@@ -432,13 +432,13 @@ submit_turns(struct coord *c)
 	       queue_unnumbered(c->queue) < ahead &&
 	       submitters_turn(c->submitters, c->o.pack, c->o.samplers != NULL,
 			       &t)) {
-		keep_turn(c, &t);
-		begin(c, &t);
+		note_turn(c, &t);
+		begin_turn(c, &t);
 		submit_settle(c);
 		any = true;
 	}
 	if (any)
-		note_pace(c);
+		measure_pace(c);
 	return any;
 }
 
@@ -493,7 +493,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m,
 			    m->hello.index, &before, f);
 	if (i == SUBMITTER_NONE)
 		return -1;
-	keep_line(c, NOTE_CALLED, i, 0, submitters_name(s, i),
+	note_line(c, NOTE_CALLED, i, 0, submitters_name(s, i),
 		  m->frame[0].size);
 	if (before != SUBMITTER_AWAY)
 		send_away(c, submitters_name(s, i), before);
@@ -515,7 +515,7 @@ take_line(struct coord *c, size_t i, const char *bytes, size_t size, bool late)
 
 	submitters_accept(c->submitters, i, bytes, size);
 	number = submitters_accepted(c->submitters, i);
-	keep_line(c, late ? NOTE_LATE : NOTE_ASKED, i, number, bytes, size);
+	note_line(c, late ? NOTE_LATE : NOTE_ASKED, i, number, bytes, size);
 	submit_read(c, &r, line, size, number);
 	r.owner = i;
 	if (!late) {
@@ -575,7 +575,7 @@ take_submit(struct coord *c, size_t i, const struct message *m,
 }
 
 static void
-goodbye(struct coord *c, size_t i)
+forget_submitter(struct coord *c, size_t i)
 {
 	journal_submitter(c, NOTE_FORGOTTEN, i, 0, NULL);
 	submitters_forget(c->submitters, i);
@@ -583,8 +583,8 @@ goodbye(struct coord *c, size_t i)
 }
 
 static int
-take(struct coord *c, size_t i, uint64_t peer, const struct message *m,
-     struct fail *f)
+receive_submitter(struct coord *c, size_t i, uint64_t peer,
+		  const struct message *m, struct fail *f)
 {
 	const struct message pong = message_answer(m, MESSAGE_PONG);
 
@@ -592,7 +592,7 @@ take(struct coord *c, size_t i, uint64_t peer, const struct message *m,
 	case MESSAGE_SUBMIT:
 		return take_submit(c, i, m, f);
 	case MESSAGE_BYE:
-		goodbye(c, i);
+		forget_submitter(c, i);
 		return 0;
 	case MESSAGE_PING:
 		outbox_send(c->outbox, peer, &pong);
@@ -623,7 +623,7 @@ submit_receive(struct coord *c, uint64_t peer, const struct message *m,
 		status = message_check_hello(m, &f) < 0 ? -1 :
 			hello(c, peer, m, &f);
 	else if (i != SUBMITTER_NONE)
-		status = take(c, i, peer, m, &f);
+		status = receive_submitter(c, i, peer, m, &f);
 	else
 		status = fail(&f, FAIL_PROTOCOL, "say HELLO first");
 	if (status == 0)
@@ -649,7 +649,7 @@ submit_probe(struct coord *c, uint64_t now)
 			submitters_away(s, i, now);
 	while ((gone = submitters_gone(s, now, c->o.lease_ms,
 				       c->o.forget_ms)) != SUBMITTER_NONE)
-		goodbye(c, gone);
+		forget_submitter(c, gone);
 }
 
 /* ---- results ---- */
@@ -670,7 +670,7 @@ whole_lines(const char *bytes, size_t size)
 }
 
 static bool
-tell(struct coord *c, size_t i)
+send_results(struct coord *c, size_t i)
 {
 	struct submitters *s = c->submitters;
 	struct message m = { .kind = MESSAGE_RESULTS };
@@ -701,7 +701,7 @@ submit_notify(struct coord *c)
 
 	for (size_t i = 1; i < submitters_count(s); i++)
 		while (submitters_peer(s, i) != SUBMITTER_AWAY &&
-		       submitters_news(s, i) && tell(c, i))
+		       submitters_news(s, i) && send_results(c, i))
 			;
 	if (c->phase != PHASE_END || c->submit->ended || ending_is_left(c))
 		return;
@@ -791,7 +791,7 @@ submit_replay(struct coord *c, struct unpack *in)
 	line = unpack_uint(in);
 	journal_last_line(c, line);
 	if (unpack_uint(in))
-		stop(c);
+		stop_submitters(c);
 	submitters_read_turns(s, in);
 	for (uint64_t n = unpack_uint(in); n > 0 && !in->bad; n--) {
 		const size_t i = (size_t)unpack_below(in, SUBMITTERS_MOST);
@@ -826,7 +826,7 @@ fold_left(void *to, const struct request *r, uint64_t left, uint64_t undone)
 }
 
 static void
-mark_part(void *submitters, const struct request *r, uint64_t steps)
+note_queued(void *submitters, const struct request *r, uint64_t steps)
 {
 	(void)steps;
 	submitters_queued(submitters, r->owner, r->number);
@@ -847,7 +847,7 @@ bool
 submit_fold(struct coord *c, struct pack *notes)
 {
 	struct submitters *s = c->submitters;
-	const bool can = queue_write_parts(c->queue, mark_part, s);
+	const bool can = queue_write_parts(c->queue, note_queued, s);
 
 	for (size_t i = 0; i < submitters_count(s); i++) {
 		if (!submitters_used(s, i))
@@ -940,7 +940,7 @@ replay_turn(struct coord *c, size_t i, uint64_t number, bool part,
 	if (in->bad || (part ? submitters_read_part : submitters_read_turn)
 		(c->submitters, i, number, steps, &t) < 0)
 		return -1;
-	begin(c, &t);
+	begin_turn(c, &t);
 	return 0;
 }
 

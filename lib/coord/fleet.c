@@ -39,7 +39,7 @@ struct link {
 	struct whereabouts other;	/* a second endpoint */
 	bool only_standby;	/* at this endpoint is only a standby */
 	uint64_t placed;	/* since when it is looked for here, */
-	unsigned turns;			/* the number of changes between the
+	unsigned dials;			/* the number of changes between the
 					   endpoints without an answer */
 	bool hangs;		/* until it answers on a new connection */
 };
@@ -379,7 +379,8 @@ fleet_elsewhere(const struct fleet *fl, size_t server)
 /* Dial the server at its second endpoint, which changes places with the first:
    what is known of the server at each moves along. */
 static int
-turn(struct fleet *fl, size_t server, uint64_t now, struct fail *f)
+dial_other_endpoint(struct fleet *fl, size_t server, uint64_t now,
+		    struct fail *f)
 {
 	struct link *l = &fl->link[server];
 	const struct whereabouts from = { mem_text(l->endpoint), l->life,
@@ -394,7 +395,7 @@ turn(struct fleet *fl, size_t server, uint64_t now, struct fail *f)
 	fleet_resume(fl, server, to.life, to.term);
 	l->holds = to.holds;
 	l->placed = now;
-	l->turns++;
+	l->dials++;
 	if (l->gone == 0)
 		l->gone = now;
 	fl->changed = true;
@@ -408,11 +409,11 @@ fleet_move(struct fleet *fl, size_t server, const char *endpoint,
 	struct whereabouts *other = &fl->link[server].other;
 
 	fleet_seek(fl, server, endpoint);
-	fl->link[server].turns = 0;
+	fl->link[server].dials = 0;
 	other->life = life;
 	other->term = fl->link[server].term;
 	other->holds = true;
-	return turn(fl, server, now, f);
+	return dial_other_endpoint(fl, server, now, f);
 }
 
 int
@@ -579,7 +580,7 @@ find_ask(struct fleet *fl, uint64_t number)
 }
 
 static void
-take_standing(struct link *l, const struct message *m, uint64_t term)
+read_standing(struct link *l, const struct message *m, uint64_t term)
 {
 	struct standing *s = &l->standing;
 	const struct frame *steps = &m->frame[0];
@@ -600,7 +601,7 @@ take_standing(struct link *l, const struct message *m, uint64_t term)
 /* Add the replicas that this server lacks.  The peer's numbers are bounded, so
    that they cannot make the ranges grow without end. */
 static void
-take_missing(struct ask *ask, const struct frame *slots)
+add_missing(struct ask *ask, const struct frame *slots)
 {
 	struct unpack u = unpack_from(slots->data, slots->size);
 	const uint32_t count = unpack_array(&u);
@@ -635,9 +636,9 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
 			 "%.60s", text);
 	}
 	if (m->kind == MESSAGE_MISSING)
-		take_missing(ask, &m->frame[0]);
+		add_missing(ask, &m->frame[0]);
 	if (ask->kind == MESSAGE_PLAN && m->kind == MESSAGE_OK)
-		take_standing(&fl->link[i], m, fl->term);
+		read_standing(&fl->link[i], m, fl->term);
 	if (ask->kind == MESSAGE_MARK)
 		fl->link[i].acked = fl->link[i].low;
 	ask->answered[i] = true;
@@ -651,7 +652,7 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
    it is not the server.  That is an error only if the server was never seen and
    there is no second endpoint where it could be. */
 static int
-pass_over(struct fleet *fl, size_t i, struct fail *f)
+note_standby_only(struct fleet *fl, size_t i, struct fail *f)
 {
 	struct link *l = &fl->link[i];
 
@@ -700,7 +701,7 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 		m->welcome.index == i;
 
 	if (m->welcome.role == ROLE_STANDBY && (!placed || !l->holds || other))
-		return pass_over(fl, i, f);
+		return note_standby_only(fl, i, f);
 	if (ours && m->welcome.journal > fl->journal)
 		return fail_journal(fl, i, m, f);
 	/* A new life has the variables if it read them from the server's log,
@@ -712,7 +713,7 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	}
 	l->life = m->welcome.life;
 	l->welcome = l->greeted = true;
-	l->turns = 0;
+	l->dials = 0;
 	l->expected = l->only_standby = l->hangs = false;
 	for (size_t k = 0; k < fl->asks; k++) {
 		const struct ask *ask = fl->ask[k];
@@ -772,24 +773,24 @@ fleet_receive(struct fleet *fl, uint64_t peer, const struct message *m,
  * a standby is left at once.
  */
 static uint64_t
-stay(const struct link *l, uint64_t lease, uint64_t patience)
+search_ms(const struct link *l, uint64_t lease, uint64_t patience)
 {
 	uint64_t ms = lease;
 
 	if (l->only_standby)
 		return REDIAL_MS;
-	for (unsigned i = 1; i < l->turns && 2 * ms <= patience / 4; i++)
+	for (unsigned i = 1; i < l->dials && 2 * ms <= patience / 4; i++)
 		ms *= 2;
 	return ms;
 }
 
 /* Is it time to look for the server at its second endpoint? */
 static bool
-elsewhere(const struct link *l, uint64_t now, uint64_t lease,
-	  uint64_t patience)
+is_time_to_turn(const struct link *l, uint64_t now, uint64_t lease,
+		uint64_t patience)
 {
 	return l->other.endpoint && !l->welcome &&
-		now - l->placed >= stay(l, lease, patience);
+		now - l->placed >= search_ms(l, lease, patience);
 }
 
 void
@@ -813,7 +814,7 @@ fleet_hangs(const struct fleet *fl, size_t server)
 
 /* Is the server at PLAN or LOAD, which may take longer than a lease? */
 static bool
-at_length(const struct fleet *fl, size_t server)
+is_loading(const struct fleet *fl, size_t server)
 {
 	for (size_t i = 0; i < fl->asks; i++)
 		if ((fl->ask[i]->kind == MESSAGE_PLAN ||
@@ -826,7 +827,7 @@ at_length(const struct fleet *fl, size_t server)
 /* The I/O thread of a server that hangs still runs, so the connection does not
    break by itself: break it and dial again. */
 static void
-call_again(struct fleet *fl, size_t server, uint64_t now)
+redial(struct fleet *fl, size_t server, uint64_t now)
 {
 	struct link *l = &fl->link[server];
 	struct fail none;
@@ -841,8 +842,8 @@ call_again(struct fleet *fl, size_t server, uint64_t now)
 
 /* -1: the server was not there in time, or has been gone for too long. */
 static int
-check_there(const struct fleet *fl, size_t i, uint64_t now, uint64_t timeout,
-	    uint64_t patience, struct fail *f)
+check_present(const struct fleet *fl, size_t i, uint64_t now, uint64_t timeout,
+	      uint64_t patience, struct fail *f)
 {
 	const struct link *l = &fl->link[i];
 
@@ -876,15 +877,15 @@ fleet_tick(struct fleet *fl, uint64_t now, uint64_t lease, uint64_t timeout,
 	for (size_t i = 0; i < fl->count; i++) {
 		struct link *l = &fl->link[i];
 
-		if (elsewhere(l, now, lease, patience) &&
-		    turn(fl, i, now, f) < 0)
+		if (is_time_to_turn(l, now, lease, patience) &&
+		    dial_other_endpoint(fl, i, now, f) < 0)
 			return -1;
-		if (check_there(fl, i, now, timeout, patience, f) < 0)
+		if (check_present(fl, i, now, timeout, patience, f) < 0)
 			return -1;
-		if (at_length(fl, i))
+		if (is_loading(fl, i))
 			l->asked = now;
 		if (l->welcome && l->awaited && now - l->asked >= lease)
-			call_again(fl, i, now);
+			redial(fl, i, now);
 		if (!due || !l->welcome)
 			continue;
 		outbox_send(fl->outbox, l->peer, &ping);

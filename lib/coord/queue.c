@@ -126,7 +126,7 @@ queue_free(struct queue *q)
 }
 
 static struct order *
-put(struct queue *q, const struct request *r)
+append_order(struct queue *q, const struct request *r)
 {
 	struct order *o = mem_alloc(1, sizeof(*o));
 
@@ -142,14 +142,14 @@ put(struct queue *q, const struct request *r)
 void
 queue_put(struct queue *q, struct request *r)
 {
-	put(q, r);
+	append_order(q, r);
 	*r = (struct request){ 0 };
 }
 
 void
 queue_put_part(struct queue *q, const struct request *r, uint64_t steps)
 {
-	struct order *o = put(q, r);
+	struct order *o = append_order(q, r);
 
 	o->part = true;
 	if (r->op == REQUEST_TRAIN)
@@ -227,7 +227,7 @@ queue_id(const struct queue *q, uint64_t number)
 }
 
 static void
-take(struct queue *q, uint64_t number, void *worker)
+lease_step(struct queue *q, uint64_t number, void *worker)
 {
 	struct step *s = at(q, number);
 
@@ -262,7 +262,7 @@ first_with_steps(const struct queue *q)
 
 /* Where the first request stands that is not in the background. */
 static struct order **
-foreground(struct queue *q)
+first_foreground(struct queue *q)
 {
 	struct order **p = &q->front;
 
@@ -272,7 +272,7 @@ foreground(struct queue *q)
 }
 
 static void
-describe(const struct queue *q, const struct order *o, struct lease_terms *l)
+set_terms(const struct queue *q, const struct order *o, struct lease_terms *l)
 {
 	const struct order *next = first_with_steps(q);
 
@@ -314,14 +314,14 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 		most = 1;
 	*l = (struct lease_terms){ .first = number, .places = places,
 				   .attempt = first.attempts + 1 };
-	describe(q, first.order, l);
+	set_terms(q, first.order, l);
 	while (l->count < most && number < q->next && number < end &&
 	       at(q, number)->state == first.state &&
 	       at(q, number)->deaths == first.deaths &&
 	       at(q, number)->order == first.order &&
 	       at(q, number)->attempts == first.attempts &&
 	       is_behind(q, &places, l->count, number)) {
-		take(q, number++, worker);
+		lease_step(q, number++, worker);
 		l->count++;
 	}
 	return l->count;
@@ -407,10 +407,10 @@ queue_lease(struct queue *q, void *worker, size_t most, uint64_t limit,
 	*l = (struct lease_terms){ .first = q->next, .count = most,
 				   .attempt = 1 };
 	o->given += most;
-	describe(q, o, l);
+	set_terms(q, o, l);
 	for (size_t i = 0; i < most; i++, q->next++) {
 		*at(q, q->next) = (struct step){ .order = o };
-		take(q, q->next, worker);
+		lease_step(q, q->next, worker);
 	}
 	return most;
 }
@@ -486,7 +486,7 @@ queue_end(struct queue *q, uint64_t number)
 }
 
 static void
-come_back(struct queue *q, uint64_t number)
+return_step(struct queue *q, uint64_t number)
 {
 	at(q, number)->state = STEP_RETURNED;
 	q->running--;
@@ -501,7 +501,7 @@ queue_return(struct queue *q, const void *worker)
 	for (uint64_t i = q->low; i < q->next; i++)
 		if (at(q, i)->state == STEP_LEASED &&
 		    (!worker || at(q, i)->worker == worker)) {
-			come_back(q, i);
+			return_step(q, i);
 			count++;
 		}
 	return count;
@@ -526,7 +526,7 @@ queue_return_again(struct queue *q, uint64_t high)
 		struct step *s = at(q, i);
 
 		if (s->state == STEP_LEASED && (s->attempts > 1 || i < high)) {
-			come_back(q, i);
+			return_step(q, i);
 		} else if (s->state == STEP_WAITING && i < high) {
 			s->state = STEP_RETURNED;
 			s->attempts = 1;
@@ -603,7 +603,7 @@ queue_cancel(struct queue *q,
 	size_t count = 0;
 	struct order **p;
 
-	while (*(p = foreground(q)) && has_steps(*p)) {
+	while (*(p = first_foreground(q)) && has_steps(*p)) {
 		const struct order *o = *p;
 
 		if (tell)
@@ -687,7 +687,7 @@ queue_asked(const struct queue *q, uint64_t number, struct lease_terms *l)
 
 	*l = (struct lease_terms){ .first = number, .count = 1, .attempt = 1,
 				   .places = queue_places(q, number) };
-	describe(q, s->order, l);
+	set_terms(q, s->order, l);
 }
 
 bool
@@ -728,15 +728,15 @@ queue_replay_unleased(struct queue *q, uint64_t number)
 void
 queue_replay_end(struct queue *q, size_t requests)
 {
-	while (requests-- > 0 && *foreground(q))
-		drop_order(q, foreground(q), true);
+	while (requests-- > 0 && *first_foreground(q))
+		drop_order(q, first_foreground(q), true);
 	end_all(q);
 }
 
 /* Is it an epoch whose last steps have numbers?  It cannot be written as a
    request: nothing of it is left to be asked for. */
 static bool
-is_to_be_closed(const struct order *o)
+is_all_numbered(const struct order *o)
 {
 	return o->request.op == REQUEST_EPOCH && o->begun &&
 		o->given == o->request.steps;
@@ -749,7 +749,7 @@ queue_write(const struct queue *q, struct text *out)
 		struct request left = o->request;
 
 		if (left.op == REQUEST_BAD ||
-		    left.epochs > INT64_MAX - 1 || is_to_be_closed(o))
+		    left.epochs > INT64_MAX - 1 || is_all_numbered(o))
 			return false;
 		left.steps -= o->given;
 		left.epochs += has_steps(o) && o->begun;
@@ -769,7 +769,7 @@ queue_write_parts(const struct queue *q,
 	for (const struct order *o = q->front; o; o = o->next) {
 		const bool steps = o->request.op == REQUEST_TRAIN;
 
-		if (is_to_be_closed(o))
+		if (is_all_numbered(o))
 			return false;
 		if (!steps || o->given < o->request.steps)
 			tell(to, &o->request,
@@ -782,7 +782,7 @@ queue_write_parts(const struct queue *q,
 const struct request *
 queue_barrier(const struct queue *q)
 {
-	const struct order *o = *foreground((struct queue *)(uintptr_t)q);
+	const struct order *o = *first_foreground((struct queue *)(uintptr_t)q);
 	const bool overtakes = o && (o->request.op == REQUEST_EPOCH ||
 				     o->request.op == REQUEST_SAVE);
 
@@ -795,14 +795,14 @@ queue_barrier(const struct queue *q)
 void
 queue_pass(struct queue *q)
 {
-	drop_order(q, foreground(q), false);
+	drop_order(q, first_foreground(q), false);
 	q->pass++;
 }
 
 void
 queue_begin(struct queue *q, uint64_t steps)
 {
-	struct order *o = *foreground(q);
+	struct order *o = *first_foreground(q);
 
 	o->request.steps = steps;
 	o->request.epochs--;
@@ -813,7 +813,7 @@ queue_begin(struct queue *q, uint64_t steps)
 bool
 queue_begun(const struct queue *q, uint64_t *left)
 {
-	const struct order *o = *foreground((struct queue *)(uintptr_t)q);
+	const struct order *o = *first_foreground((struct queue *)(uintptr_t)q);
 
 	*left = o && o->begun ? o->request.steps - o->ended : 0;
 	return o && o->begun;

@@ -31,7 +31,7 @@ request_name(enum request_op op)
 
 /* Step over the quotes of an id, if it has any; returns its length. */
 static size_t
-bare(const char **id)
+strip_quotes(const char **id)
 {
 	const size_t size = strlen(*id), quotes = **id == '"';
 
@@ -42,9 +42,9 @@ bare(const char **id)
 bool
 request_is_id(const char *a, const char *b)
 {
-	const size_t n = bare(&a);
+	const size_t n = strip_quotes(&a);
 
-	return n == bare(&b) && memcmp(a, b, n) == 0;
+	return n == strip_quotes(&b) && memcmp(a, b, n) == 0;
 }
 
 static enum request_op
@@ -78,7 +78,7 @@ add_file(struct request *r, const char *name)
 }
 
 static char *
-as_json(const char *text)
+to_json(const char *text)
 {
 	json_t *string = json_string(text);
 	char *json = string ? json_line(string, JSON_ENCODE_ANY) : NULL;
@@ -318,7 +318,7 @@ read_words(struct request *r, char *line, struct fail *f)
 	r->op = find_op(word);
 	if (r->op == REQUEST_NONE) {
 		r->op = REQUEST_TRAIN;
-		r->id = as_json(word);
+		r->id = to_json(word);
 		if (!r->id)
 			return fail(f, FAIL_DATA, "an id that is not UTF-8");
 		if (!strtok_r(NULL, BLANKS, &rest))
@@ -338,7 +338,7 @@ read_words(struct request *r, char *line, struct fail *f)
 			if (read_eval_word(r, word, &had_background, f) < 0)
 				return -1;
 		} else if (r->op == REQUEST_CANCEL && !r->target) {
-			if (!(r->target = as_json(word)))
+			if (!(r->target = to_json(word)))
 				return fail(f, FAIL_DATA, "an id that is not "
 					    "UTF-8");
 		} else {
@@ -585,7 +585,7 @@ are_words(const struct request *r)
 static void
 write_text(struct text *out, const char *key, const char *value)
 {
-	char *json = as_json(value);
+	char *json = to_json(value);
 
 	text_add(out, ",\"%s\":%s", key, json);
 	free(json);
@@ -638,7 +638,7 @@ request_write(struct text *out, const struct request *r)
 	if (r->background)
 		text_add(out, ",\"background\":true");
 	for (size_t i = 0; i < r->files; i++) {
-		char *name = as_json(r->file[i]);
+		char *name = to_json(r->file[i]);
 
 		text_add(out, "%s%s", i ? "," : ",\"files\":[", name);
 		free(name);

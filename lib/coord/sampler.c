@@ -194,7 +194,7 @@ seed_of(const struct sampler *l, uint64_t epoch)
 }
 
 static void
-lay_out(const struct sampler *l, struct order *o, uint64_t epoch)
+plan_epoch(const struct sampler *l, struct order *o, uint64_t epoch)
 {
 	size_t *all = mem_alloc(l->in.count, sizeof(*all));
 	uint64_t end = 0;
@@ -224,7 +224,7 @@ order_of(struct sampler *l, uint64_t epoch)
 	struct order *o = &l->order[epoch % 2];
 
 	if (o->epoch != epoch)
-		lay_out(l, o, epoch);
+		plan_epoch(l, o, epoch);
 	return o;
 }
 

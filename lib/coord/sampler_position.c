@@ -179,7 +179,7 @@ sampler_read_begun(struct sampler *l, struct unpack *u)
 /* How many of the first entries of "since" are of epochs of which no place is
    left: they need not be written. */
 static size_t
-superfluous(const struct sampler *l)
+count_unneeded(const struct sampler *l)
 {
 	size_t count = 0;
 
@@ -206,7 +206,7 @@ write_returned(const struct ranges *r, struct pack *p)
 void
 sampler_write_position(const struct sampler *l, struct pack *p, bool all)
 {
-	const size_t first = all ? 0 : superfluous(l);
+	const size_t first = all ? 0 : count_unneeded(l);
 	const size_t ranges = l->returned.count;
 
 	pack_array(p, 13 + 3 * (l->sinces - first) +

@@ -426,8 +426,8 @@ has_data(const struct submitter *one)
 /* The higher priority goes first; of equal ones the submitter whose last turn
    was longest ago. */
 static bool
-goes_first(const struct submitter *a, const struct pending *p,
-	   const struct submitter *b, const struct pending *q)
+has_precedence(const struct submitter *a, const struct pending *p,
+	       const struct submitter *b, const struct pending *q)
 {
 	if (p->request.priority != q->request.priority)
 		return p->request.priority > q->request.priority;
@@ -466,7 +466,8 @@ submitters_turn(struct submitters *s, uint64_t most, bool data,
 		    (data && reads_data(p) && s->holder != SUBMITTER_NONE &&
 		     s->holder != i))
 			continue;
-		if (!first || goes_first(&s->of[i], p, &s->of[who], first)) {
+		if (!first ||
+		    has_precedence(&s->of[i], p, &s->of[who], first)) {
 			first = p;
 			who = i;
 		}
@@ -661,7 +662,7 @@ submitters_bytes(const struct submitters *s, size_t i)
 
 /* How many bytes of the lines may be sent. */
 static size_t
-sendable(const struct submitters *s, size_t i)
+sendable_bytes(const struct submitters *s, size_t i)
 {
 	return s->keeps ? s->of[i].kept : s->of[i].out.size;
 }
@@ -672,7 +673,7 @@ submitters_unsent(const struct submitters *s, size_t i, size_t *size,
 {
 	const struct submitter *one = &s->of[i];
 
-	*size = sendable(s, i) - one->sent;
+	*size = sendable_bytes(s, i) - one->sent;
 	*first = one->sent_lines + 1;
 	return *size > 0 ? one->out.data + one->sent : NULL;
 }
@@ -701,7 +702,7 @@ submitters_sent(struct submitters *s, size_t i, size_t size)
 bool
 submitters_news(const struct submitters *s, size_t i)
 {
-	return s->of[i].news || sendable(s, i) > s->of[i].sent;
+	return s->of[i].news || sendable_bytes(s, i) > s->of[i].sent;
 }
 
 static void
@@ -744,7 +745,7 @@ submitters_received(struct submitters *s, size_t i, uint64_t lines,
 	if (lines > all)	/* it has connected again, and received them on
 				   the connection before */
 		all = one->first - 1 + lines_of(one->out.data,
-						sendable(s, i));
+						sendable_bytes(s, i));
 	if (lines > all)
 		return fail(f, FAIL_DATA, "it has %llu results, but had been "
 			    "sent %llu", (unsigned long long)lines,
