@@ -24,7 +24,7 @@ commit_log_release(struct commit_log *c)
 
 /* Append bytes at *to, and move *to behind them.  Returns where they lie. */
 static const void *
-keep(char **to, const void *bytes, size_t size)
+append_bytes(char **to, const void *bytes, size_t size)
 {
 	char *at = *to;
 
@@ -49,11 +49,11 @@ commit_log_add(struct commit_log *c, uint64_t peer, const struct message *m)
 	atomic_init(&one->hold.references, 1);
 	one->hold.release = release;
 	to = (char *)(one + 1);
-	one->message.blob.data = keep(&to, m->blob.data, m->blob.size);
+	one->message.blob.data = append_bytes(&to, m->blob.data, m->blob.size);
 	for (size_t i = 0; i < m->frames; i++) {
 		struct frame *frame = &one->message.frame[i];
 
-		frame->data = keep(&to, frame->data, frame->size);
+		frame->data = append_bytes(&to, frame->data, frame->size);
 		frame->hold = &one->hold;
 	}
 	*(c->first ? c->end : &c->first) = one;

@@ -125,7 +125,7 @@ replication_drop_copying(struct replication *b)
 /* The standby cannot be reached.  If the coordinator counts on it, only the
    coordinator can let the server proceed without it. */
 static void
-lose(struct replication *b)
+lose_standby(struct replication *b)
 {
 	b->news = b->news || b->in_sync;
 	b->it.peer = 0;
@@ -134,7 +134,7 @@ lose(struct replication *b)
 }
 
 static int
-send_it(struct replication *b, const struct message *m)
+send_standby(struct replication *b, const struct message *m)
 {
 	return b->it.peer ? outbox_send(b->outbox, b->it.peer, m) : 0;
 }
@@ -142,7 +142,7 @@ send_it(struct replication *b, const struct message *m)
 void
 replication_send(struct replication *b, const struct message *m)
 {
-	send_it(b, m);
+	send_standby(b, m);
 	if (b->waiting.peer)
 		outbox_send(b->outbox, b->waiting.peer, m);
 }
@@ -155,8 +155,8 @@ replication_ping(struct replication *b)
 	if (b->waiting.peer &&
 	    outbox_send(b->outbox, b->waiting.peer, &ping) < 0)
 		b->waiting = (struct follower){ 0 };
-	if (send_it(b, &ping) < 0)
-		lose(b);
+	if (send_standby(b, &ping) < 0)
+		lose_standby(b);
 }
 
 void
@@ -200,7 +200,7 @@ replication_hello(struct replication *b, uint64_t peer,
 		return fail(f, FAIL_PROTOCOL, "a standby that does not say "
 			    "where it listens");
 	if (b->it.life == one.life && b->it.peer != peer)
-		lose(b);	/* it has reconnected */
+		lose_standby(b);	/* it has reconnected */
 	b->waiting = one;
 	return 0;
 }
@@ -218,7 +218,7 @@ send_chunk(struct replication *b, size_t i)
 	m.state.since = chunk.since;
 	m.state.begun = chunk.begun;
 	m.frame[0] = chunk.data;
-	return send_it(b, &m);
+	return send_standby(b, &m);
 }
 
 static int
@@ -243,18 +243,18 @@ replication_begin(struct replication *b, struct shard_snapshot *snapshot,
 	b->snapshot = snapshot;
 	b->held = sync->sync.number;
 	sync->sync.chunks = shard_snapshot_chunks(snapshot);
-	status = send_it(b, sync) < 0 || send_chunks(b) < 0 ? -1 : 0;
+	status = send_standby(b, sync) < 0 || send_chunks(b) < 0 ? -1 : 0;
 	for (; c && status == 0; c = c->next)
-		status = send_it(b, &c->message);
+		status = send_standby(b, &c->message);
 	if (status < 0)
-		lose(b);
+		lose_standby(b);
 }
 
 void
 replication_forward(struct replication *b, const struct change *c)
 {
-	if (send_it(b, &c->message) < 0)
-		lose(b);
+	if (send_standby(b, &c->message) < 0)
+		lose_standby(b);
 }
 
 /* The standby has acknowledged SYNC or a chunk.  -1: it is gone. */
@@ -273,7 +273,7 @@ take_answer(struct replication *b)
 /* If the standby has the snapshot and holds all that was acted on, it is in
    sync: the coordinator may know. */
 static void
-catch_up(struct replication *b, uint64_t acted)
+set_in_sync(struct replication *b, uint64_t acted)
 {
 	if (b->in_sync || !is_whole(b) || b->held < acted)
 		return;
@@ -297,7 +297,7 @@ replication_receive(struct replication *b, uint64_t peer,
 	if (m->kind == MESSAGE_OK)
 		status = take_answer(b);
 	b->awaited_ms = 0;
-	catch_up(b, acted);
+	set_in_sync(b, acted);
 	if (m->kind == MESSAGE_REFUSED) {	/* it cannot take a SYNC or a
 						   change: let it wait for
 						   another snapshot */
@@ -305,7 +305,7 @@ replication_receive(struct replication *b, uint64_t peer,
 		status = -1;
 	}
 	if (status < 0)
-		lose(b);
+		lose_standby(b);
 }
 
 /* ---- the coordinator ---- */

@@ -27,7 +27,7 @@ struct node {
 struct ahead {
 	bool tried;
 	uint64_t number;		/* 0: not computed */
-	uint64_t came_true;		/* the number that the last round has
+	uint64_t confirmed;		/* the number that the last round has
 					   made true; 0: none */
 	struct shard_ahead *values;
 	uint64_t *attempt;		/* of each replica */
@@ -128,7 +128,7 @@ void
 round_buffer_reset(struct round_buffer *s, uint64_t step)
 {
 	for (size_t i = 0; i < s->plan->parts; i++)
-		s->part[i].ahead.came_true = 0;
+		s->part[i].ahead.confirmed = 0;
 	set_round(s, step);
 }
 
@@ -170,7 +170,7 @@ round_buffer_advance(struct round_buffer *s, uint64_t low,
 
 /* Does a part wait for rounds?  All its variables agree; see plan_make(). */
 static bool
-waits(const struct round_buffer *s, size_t part)
+waits_for_round(const struct round_buffer *s, size_t part)
 {
 	const size_t first = s->plan->part[part].first;
 	const struct variable *v =
@@ -180,7 +180,7 @@ waits(const struct round_buffer *s, size_t part)
 }
 
 static struct node *
-reserve(struct nodes *p, uint64_t slot)
+node_of(struct nodes *p, uint64_t slot)
 {
 	const size_t node = tree_node(message_replica(slot),
 				      (unsigned)message_level(slot));
@@ -193,7 +193,7 @@ reserve(struct nodes *p, uint64_t slot)
 }
 
 static void
-copy(struct frame *to, size_t *room, const struct frame *from)
+copy_frame(struct frame *to, size_t *room, const struct frame *from)
 {
 	if (from->size > *room) {
 		*room = from->size;
@@ -205,10 +205,10 @@ copy(struct frame *to, size_t *room, const struct frame *from)
 }
 
 static enum outcome
-keep(struct round_buffer *s, size_t part, uint64_t slot, uint64_t attempt,
-     const struct shard_push *push)
+stage_push(struct round_buffer *s, size_t part, uint64_t slot, uint64_t attempt,
+	   const struct shard_push *push)
 {
-	struct staged *at = reserve(&s->part[part], slot)->staged;
+	struct staged *at = node_of(&s->part[part], slot)->staged;
 	struct staged *oldest = at;
 
 	for (size_t a = 0; a < ATTEMPTS; a++) {
@@ -219,8 +219,8 @@ keep(struct round_buffer *s, size_t part, uint64_t slot, uint64_t attempt,
 	}
 	if (attempt < oldest->attempt)
 		return OUTCOME_VOID;
-	copy(&oldest->keys, &oldest->keys_room, push->keys);
-	copy(&oldest->values, &oldest->values_room, push->values);
+	copy_frame(&oldest->keys, &oldest->keys_room, push->keys);
+	copy_frame(&oldest->values, &oldest->values_room, push->values);
 	oldest->attempt = attempt;
 	oldest->push = *push;
 	oldest->push.keys = &oldest->keys;
@@ -244,17 +244,17 @@ round_buffer_push(struct round_buffer *s, size_t part, uint64_t step,
 						   ours */
 		return 0;
 	}
-	if (waits(s, part)) {
+	if (waits_for_round(s, part)) {
 		if (shard_check_push(s->shard, part, push, f) < 0)
 			return -1;
-		*outcome = keep(s, part, slot, attempt, push);
+		*outcome = stage_push(s, part, slot, attempt, push);
 		return 0;
 	}
 	if (message_level(slot) > 0)
 		return fail(f, FAIL_PROTOCOL, "a sum of slots for part %zu, "
 			    "which waits for no round", part);
 
-	struct node *at = reserve(&s->part[part], slot);
+	struct node *at = node_of(&s->part[part], slot);
 
 	*outcome = at->applied ? OUTCOME_DUP : OUTCOME_APPLIED;
 	if (!at->applied && shard_push(s->shard, part, push, f) < 0)
@@ -280,7 +280,8 @@ struct cover {
 
 /* Was this attempt chosen for all `leaves' replicas from first on? */
 static bool
-all_have(const struct cover *c, size_t first, size_t leaves, uint64_t attempt)
+attempt_covers(const struct cover *c, size_t first, size_t leaves,
+	       uint64_t attempt)
 {
 	if (first + leaves > c->replicas)
 		return false;
@@ -301,7 +302,7 @@ find_push(const struct cover *c, size_t first, unsigned level)
 		const struct staged *at = &c->part->node[n]->staged[a];
 
 		if (at->attempt > 0 &&
-		    all_have(c, first, (size_t)1 << level, at->attempt))
+		    attempt_covers(c, first, (size_t)1 << level, at->attempt))
 			return &at->push;
 	}
 	return NULL;
@@ -353,7 +354,7 @@ find_cover(const struct round_buffer *s, size_t part, const uint64_t *attempt,
 /* Find the newest attempt that is here for each replica, by itself or in a sum.
    false: for one replica there is none. */
 static bool
-newest(const struct nodes *p, uint64_t *attempt, size_t replicas)
+find_newest_attempts(const struct nodes *p, uint64_t *attempt, size_t replicas)
 {
 	for (size_t k = 0; k < replicas; k++) {
 		attempt[k] = 0;
@@ -374,13 +375,13 @@ newest(const struct nodes *p, uint64_t *attempt, size_t replicas)
 /* Is the newest attempt of each replica here?  Sets which attempts these are,
    and the pushes that have them. */
 static bool
-gather(const struct round_buffer *s, size_t part, uint64_t *attempt,
-       struct shard_push *push, size_t *pushes)
+find_newest_pushes(const struct round_buffer *s, size_t part, uint64_t *attempt,
+		   struct shard_push *push, size_t *pushes)
 {
 	struct cover c;
 
 	if (s->replicas == 0 || s->part[part].count >= 2 * s->replicas ||
-	    !newest(&s->part[part], attempt, s->replicas))
+	    !find_newest_attempts(&s->part[part], attempt, s->replicas))
 		return false;
 	c = find_cover(s, part, attempt, s->replicas, push, NULL);
 	*pushes = c.pushes;
@@ -390,7 +391,7 @@ gather(const struct round_buffer *s, size_t part, uint64_t *attempt,
 /* Compute the result of a part.  A failure is ignored here: the COMMIT will
    report it. */
 static void
-work_out(struct round_buffer *s, size_t part)
+compute_ahead(struct round_buffer *s, size_t part)
 {
 	struct ahead *a = &s->part[part].ahead;
 	struct shard_push *push = mem_alloc(s->replicas + 1, sizeof(*push));
@@ -399,7 +400,7 @@ work_out(struct round_buffer *s, size_t part)
 
 	a->attempt = mem_resize(a->attempt, s->replicas + 1,
 				sizeof(*a->attempt));
-	if (gather(s, part, a->attempt, push, &pushes)) {
+	if (find_newest_pushes(s, part, a->attempt, push, &pushes)) {
 		a->tried = true;
 		if (shard_run_ahead(s->shard, part, push, pushes,
 				    &a->values, &f) > 0)
@@ -411,8 +412,8 @@ work_out(struct round_buffer *s, size_t part)
 uint64_t
 round_buffer_run_ahead(struct round_buffer *s, size_t part)
 {
-	if (!s->part[part].ahead.tried && waits(s, part))
-		work_out(s, part);
+	if (!s->part[part].ahead.tried && waits_for_round(s, part))
+		compute_ahead(s, part);
 	return s->part[part].ahead.number;
 }
 
@@ -427,22 +428,22 @@ round_buffer_pull_ahead(struct round_buffer *s, size_t part,
 bool
 round_buffer_came_to(const struct round_buffer *s, size_t part, uint64_t ahead)
 {
-	return ahead > 0 && s->part[part].ahead.came_true == ahead;
+	return ahead > 0 && s->part[part].ahead.confirmed == ahead;
 }
 
 /* Is it what was worked out?  Then that is there now. */
 static bool
-adopt(const struct round_buffer *s, size_t part, const uint64_t *attempt,
-      size_t replicas)
+adopt_ahead(const struct round_buffer *s, size_t part, const uint64_t *attempt,
+	    size_t replicas)
 {
 	struct ahead *a = &s->part[part].ahead;
 
-	a->came_true = 0;
+	a->confirmed = 0;
 	if (a->number == 0 || replicas != s->replicas ||
 	    memcmp(a->attempt, attempt, replicas * sizeof(*attempt)) != 0 ||
 	    !shard_ahead_adopt(a->values))
 		return false;
-	a->came_true = a->number;
+	a->confirmed = a->number;
 	return true;
 }
 
@@ -452,7 +453,8 @@ adopt(const struct round_buffer *s, size_t part, const uint64_t *attempt,
 static bool
 is_in_round(const struct round_buffer *s, size_t part)
 {
-	return s->plan->part[part].server == s->server && waits(s, part);
+	return s->plan->part[part].server == s->server &&
+		waits_for_round(s, part);
 }
 
 /* Find the chosen pushes to one part.  Returns how many; -1: some are not
@@ -490,7 +492,7 @@ apply(struct round_buffer *s, const uint64_t *attempt, size_t replicas,
 				continue;
 			status = find_all(s, i, attempt, push, replicas, f);
 			if (status > 0 && pass == 1 &&
-			    !adopt(s, i, attempt, replicas))
+			    !adopt_ahead(s, i, attempt, replicas))
 				status = shard_push_replicas(s->shard, i, push,
 							     (size_t)status, f);
 		}

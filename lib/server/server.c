@@ -132,10 +132,10 @@ enum {
 #define ANYBODY		(KNOWN | SENDER_STRANGER)
 #define ORDER		(NEEDS_TERM | NEEDS_LEADER | MAKES_CHANGE)
 
-static handler pull, whole_push, push, bundle, hello, ping, nothing, part,
-	leave, stop, receive_plan, plan, mark, void_steps, freeze, thaw,
-	add_job, check, commit, count_standby, receive_standby, sync, state,
-	follow_stop, refused, follow;
+static handler pull, whole_push, push, bundle, hello, ping, do_nothing,
+	remove_peer, leave_run, stop, receive_plan, plan, mark, void_steps,
+	freeze, thaw, add_job, check, commit, count_standby, receive_standby,
+	sync, state, follow_stop, refused, follow_primary;
 
 /*
  * For a kind and a sender the first matching row counts; if there is none, the
@@ -157,11 +157,11 @@ static const struct rule {
 	{ MESSAGE_BUNDLE, SENDER_RELAY, 0, bundle, NULL },
 	{ MESSAGE_HELLO, ANYBODY, 0, hello, NULL },
 	{ MESSAGE_PING, KNOWN & ~SENDER_OUSTED, 0, ping, NULL },
-	{ MESSAGE_PONG, KNOWN, 0, nothing, NULL },
-	{ MESSAGE_BYE, SENDER_STRANGER, 0, nothing, NULL },
-	{ MESSAGE_BYE, SENDER_CLIENT | SENDER_RELAY | SENDER_OUSTED, 0, part,
-	  NULL },
-	{ MESSAGE_BYE, SENDER_COORDINATOR, 0, leave, NULL },
+	{ MESSAGE_PONG, KNOWN, 0, do_nothing, NULL },
+	{ MESSAGE_BYE, SENDER_STRANGER, 0, do_nothing, NULL },
+	{ MESSAGE_BYE, SENDER_CLIENT | SENDER_RELAY | SENDER_OUSTED, 0,
+	  remove_peer, NULL },
+	{ MESSAGE_BYE, SENDER_COORDINATOR, 0, leave_run, NULL },
 	{ MESSAGE_STOP, SENDER_COORDINATOR, 0, stop, NULL },
 	{ MESSAGE_PLAN, SENDER_COORDINATOR, NEEDS_LEADER | MAKES_CHANGE,
 	  plan, receive_plan },
@@ -182,7 +182,7 @@ static const struct rule {
 	{ MESSAGE_STATE, SENDER_PRIMARY, 0, state, NULL },
 	{ MESSAGE_STOP, SENDER_PRIMARY, 0, follow_stop, NULL },
 	{ MESSAGE_REFUSED, SENDER_PRIMARY, 0, refused, NULL },
-	{ ANY, SENDER_PRIMARY, 0, follow, NULL },
+	{ ANY, SENDER_PRIMARY, 0, follow_primary, NULL },
 };
 
 #define RULES	(sizeof(rules) / sizeof(*rules))
@@ -260,7 +260,7 @@ act_on(struct server *s, const struct rule *r, struct event *e)
 
 /* Must changes wait here before they are acted on? */
 static bool
-holds(const struct server *s)
+must_wait(const struct server *s)
 {
 	return commit_log_hold(&s->commit_log) ||
 		replication_is_there(s->replication) ||
@@ -322,7 +322,7 @@ report_standby(struct server *s)
 /* Do the resets whose turn it is: LOADs without a name, back to the initial
    values. */
 static void
-start_over(struct server *s)
+run_resets(struct server *s)
 {
 	struct server_job job;
 
@@ -418,13 +418,13 @@ begin_standby(struct server *s)
  * before the next change.
  */
 static void
-settle(struct server *s)
+run_changes(struct server *s)
 {
 	do {
 		bool ended;
 
 		report_standby(s);
-		start_over(s);
+		run_resets(s);
 		ended = s->run && server_run_ended(s->run);
 		s->standby_due = s->standby_due || ended;
 		begin_standby(s);
@@ -478,7 +478,7 @@ hello_coordinator(struct server *s, const struct event *e, struct fail *f)
 }
 
 static int
-let_in(struct server *s, const struct event *e, struct fail *f)
+admit(struct server *s, const struct event *e, struct fail *f)
 {
 	const struct message *m = e->m;
 
@@ -519,7 +519,7 @@ hello(struct server *s, struct event *e)
 
 	if (message_check_hello(e->m, e->why) < 0 ||
 	    session_make_room(s->session, e->why) < 0 ||
-	    let_in(s, e, e->why) < 0)
+	    admit(s, e, e->why) < 0)
 		return -1;
 	session_add(s->session, e->peer, (enum role)e->m->hello.role);
 	out->kind = MESSAGE_WELCOME;
@@ -545,7 +545,7 @@ ping(struct server *s, struct event *e)
 }
 
 static int
-nothing(struct server *s, struct event *e)
+do_nothing(struct server *s, struct event *e)
 {
 	(void)s;
 	(void)e;
@@ -553,7 +553,7 @@ nothing(struct server *s, struct event *e)
 }
 
 static int
-part(struct server *s, struct event *e)
+remove_peer(struct server *s, struct event *e)
 {
 	session_remove(s->session, e->peer);
 	return SILENCE;
@@ -561,7 +561,7 @@ part(struct server *s, struct event *e)
 
 /* The coordinator leaves us to others. */
 static int
-leave(struct server *s, struct event *e)
+leave_run(struct server *s, struct event *e)
 {
 	(void)e;
 	session_leave(s->session, server_run_term(s->run));
@@ -580,7 +580,7 @@ stop(struct server *s, struct event *e)
 /* ---- values ---- */
 
 static bool
-is_here(void *session, uint64_t peer)
+session_has_peer(void *session, uint64_t peer)
 {
 	return session_has(session, peer);
 }
@@ -588,7 +588,7 @@ is_here(void *session, uint64_t peer)
 /* Keep a pull until its round has ended; perhaps its result can be sent
    ahead. */
 static int
-park(struct server *s, struct event *e)
+keep_pull(struct server *s, struct event *e)
 {
 	const uint64_t ahead = server_run_pull_ahead(s->run, e->m, e->answer);
 	const bool relayed = session_sender(s->session, e->peer) ==
@@ -596,8 +596,8 @@ park(struct server *s, struct event *e)
 
 	if (waiting_pulls_add(&s->waiting_pulls, e->peer, relayed, e->m,
 			      ahead))
-		waiting_pulls_forget_leavers(&s->waiting_pulls, is_here,
-					     s->session);
+		waiting_pulls_forget_leavers(&s->waiting_pulls,
+					     session_has_peer, s->session);
 	return ahead > 0 ? ANSWER : SILENCE;
 }
 
@@ -614,7 +614,7 @@ pull(struct server *s, struct event *e)
 		return -1;
 	status = server_run_pull(s->run, m, snapshot, out, e->why);
 	if (status == 1)
-		return park(s, e);
+		return keep_pull(s, e);
 	if (status == 0 && out->frames > 0 && !snapshot)
 		pull_keys_keep(&s->pull_keys, e->peer, m->request,
 			       &m->frame[0]);
@@ -873,7 +873,7 @@ promote(struct server *s, const struct message *m, struct fail *f)
 	primary_promote(s->primary, s->commit_log.last);
 	primary_hello(s->primary, server_run_index(s->run), m->plan.term,
 		      server_run_id(s->run));
-	settle(s);		/* an event of its own, before the PLAN */
+	run_changes(s);		/* an event of its own, before the PLAN */
 	return 0;
 }
 
@@ -959,7 +959,7 @@ refused(struct server *s, struct event *e)
 
 /* Every change of the primary is one here, too. */
 static int
-follow(struct server *s, struct event *e)
+follow_primary(struct server *s, struct event *e)
 {
 	if (primary_synced(s->primary) && find_change(e->m->kind))
 		commit_log_add(&s->commit_log, 0, e->m);
@@ -986,7 +986,7 @@ receive(struct server *s, struct event *e, struct fail *f)
 		status = r->admit(s, e);
 	if (status != 0)
 		return status;
-	if (r->is & MAKES_CHANGE && holds(s))
+	if (r->is & MAKES_CHANGE && must_wait(s))
 		replication_forward(s->replication,
 				    commit_log_add(&s->commit_log, e->peer,
 						   e->m));
@@ -1005,7 +1005,7 @@ receive_one(struct server *s, struct event *e)
 	e->whole = &whole;
 	if (receive(s, e, &f) < 0)
 		session_refuse(s->session, e->peer, e->m, &f);
-	settle(s);
+	run_changes(s);
 	free(e->owned);
 }
 
@@ -1051,7 +1051,7 @@ server_receive(struct server *s, uint64_t peer, const struct message *m,
 			  s->lease_ms, now_ms);
 	/* After we took over, messages of the old primary do not count. */
 	if (followed && primary_promoted(s->primary))
-		settle(s);
+		run_changes(s);
 	else
 		receive_one(s, &e);
 }
@@ -1067,14 +1067,14 @@ void
 server_ping_standbys(struct server *s)
 {
 	replication_ping(s->replication);
-	settle(s);
+	run_changes(s);
 }
 
 void
 server_flush(struct server *s)
 {
 	primary_hold(s->primary, s->commit_log.last);
-	settle(s);
+	run_changes(s);
 }
 
 int
@@ -1107,7 +1107,7 @@ server_saved(struct server *s, const struct server_job *job,
 					 NULL };
 		session_send(s->session, job->peer, &m);
 	}
-	settle(s);
+	run_changes(s);
 }
 
 /*
@@ -1116,8 +1116,8 @@ server_saved(struct server *s, const struct server_job *job,
  * the wrong one.
  */
 static int
-check_meant(const struct message *load, const struct checkpoint *from,
-	    struct fail *f)
+check_same_run(const struct message *load, const struct checkpoint *from,
+	       struct fail *f)
 {
 	const struct checkpoint_info *info = checkpoint_info(from);
 	uint64_t run = 0;
@@ -1141,7 +1141,7 @@ check_meant(const struct message *load, const struct checkpoint *from,
  * again; any other failure needs a person.
  */
 static void
-lack(struct server *s, const struct message *load, const struct fail *why)
+fail_load(struct server *s, const struct message *load, const struct fail *why)
 {
 	if (why->kind != FAIL_NOINPUT) {
 		s->over = *why;
@@ -1166,7 +1166,7 @@ server_load(struct server *s, const struct server_job *job,
 	snapshots_end_job(s->snapshots, job);
 	if (!s->run)		/* it was forgotten meanwhile */
 		return r;
-	if (r == 0 && (check_meant(load, from, why) < 0 ||
+	if (r == 0 && (check_same_run(load, from, why) < 0 ||
 		       server_run_restore(s->run, from, reader,
 					  load->cut.step, why) < 0))
 		r = -1;
@@ -1178,11 +1178,11 @@ server_load(struct server *s, const struct server_job *job,
 	if (r == 0)
 		session_send(s->session, job->peer, &ok);
 	else if (primary_followed(s->primary))
-		lack(s, load, why);
+		fail_load(s, load, why);
 	else
 		session_refuse(s->session, job->peer, load, why);
 	s->standby_due = true;
-	settle(s);
+	run_changes(s);
 	return r;
 }
 
@@ -1204,7 +1204,7 @@ void
 server_durable(struct server *s, uint64_t number)
 {
 	commit_log_set_logged(&s->commit_log, number);
-	settle(s);
+	run_changes(s);
 }
 
 uint64_t
@@ -1265,7 +1265,7 @@ server_replay(struct server *s, const struct message *m)
 	/* A change that is refused now was refused before, too. */
 	if (r)
 		act_on(s, r, &e);
-	settle(s);
+	run_changes(s);
 	session_release(s->session);	/* any coordinator may have us */
 }
 

@@ -364,7 +364,7 @@ server_run_publish_at(struct server_run *r, uint64_t step)
 /* ---- the variables are put back ---- */
 
 static void
-go_back(struct server_run *r, uint64_t step, bool initial)
+reset_rounds(struct server_run *r, uint64_t step, bool initial)
 {
 	dedup_go_back(r->dedup, step, initial);
 	round_buffer_reset(r->round_buffer, step);
@@ -378,7 +378,7 @@ server_run_reset(struct server_run *r, uint64_t step)
 	release_values(r);
 	if (!make_values(r, step))
 		return false;
-	go_back(r, step, true);
+	reset_rounds(r, step, true);
 	return true;
 }
 
@@ -389,7 +389,7 @@ server_run_restore(struct server_run *r, struct checkpoint *from,
 {
 	if (shard_restore(r->shard, from, reader, f) < 0)
 		return -1;
-	go_back(r, step, false);
+	reset_rounds(r, step, false);
 	return 0;
 }
 
@@ -683,7 +683,7 @@ server_run_sync(const struct server_run *r, struct pack *model,
 }
 
 static int
-take_windows(struct server_run *r, const struct message *m, struct fail *f)
+read_windows(struct server_run *r, const struct message *m, struct fail *f)
 {
 	struct unpack u = unpack_from(m->frame[2].data, m->frame[2].size);
 	uint64_t round;
@@ -713,7 +713,7 @@ server_run_new_copy(struct server_run **to, const struct message *sync,
 	int status = server_run_new(&r, sync, world, f);
 
 	if (status == 0)
-		status = take_windows(r, sync, f);
+		status = read_windows(r, sync, f);
 	if (status != 0) {
 		server_run_free(r);
 		return status;

@@ -26,7 +26,7 @@ snapshots_new(void)
 }
 
 static void
-drop(struct snapshot *one)
+free_snapshot(struct snapshot *one)
 {
 	shard_snapshot_free(one->snapshot);
 	one->snapshot = NULL;
@@ -36,7 +36,7 @@ void
 snapshots_forget(struct snapshots *s)
 {
 	for (size_t i = 0; i < MAX_SNAPSHOTS; i++)
-		drop(&s->held[i]);
+		free_snapshot(&s->held[i]);
 	s->jobs = 0;
 }
 
@@ -52,7 +52,7 @@ snapshots_free(struct snapshots *s)
 /* ---- snapshots ---- */
 
 static bool
-saving(const struct snapshots *s, const struct snapshot *one)
+is_being_saved(const struct snapshots *s, const struct snapshot *one)
 {
 	for (size_t i = 0; i < s->jobs; i++)
 		if (s->job[i].snapshot == one->snapshot)
@@ -66,10 +66,10 @@ snapshots_let_go(struct snapshots *s)
 	for (size_t i = 0; i < MAX_SNAPSHOTS; i++) {
 		struct snapshot *one = &s->held[i];
 
-		if (one->snapshot && saving(s, one))
+		if (one->snapshot && is_being_saved(s, one))
 			one->number = WIRE_NONE;
 		else
-			drop(one);
+			free_snapshot(one);
 	}
 }
 
@@ -118,9 +118,9 @@ snapshots_thaw(struct snapshots *s, uint64_t number, struct fail *f)
 
 	if (i == MAX_SNAPSHOTS)
 		return 0;
-	if (saving(s, &s->held[i]))
+	if (is_being_saved(s, &s->held[i]))
 		return fail(f, FAIL_AGAIN, "the cut is being saved");
-	drop(&s->held[i]);
+	free_snapshot(&s->held[i]);
 	return 0;
 }
 
@@ -142,7 +142,7 @@ is_reset(const struct server_job *job)
 
 /* Is a reset queued, which frees the shard and so all snapshots? */
 static bool
-resets(const struct snapshots *s)
+has_reset(const struct snapshots *s)
 {
 	for (size_t i = 0; i < s->jobs; i++)
 		if (is_reset(&s->job[i]))
@@ -167,7 +167,7 @@ snapshots_add_job(struct snapshots *s, uint64_t peer, const struct message *m,
 		return fail(f, FAIL_PROTOCOL, "not a name of a checkpoint");
 	if (job.kind == JOB_SAVE && i == MAX_SNAPSHOTS)
 		return fail(f, FAIL_PROTOCOL, "no such cut");
-	if (job.kind == JOB_SAVE && resets(s))
+	if (job.kind == JOB_SAVE && has_reset(s))
 		return fail(f, FAIL_AGAIN, "the cut goes first");
 	if (s->jobs == MAX_JOBS)
 		return fail(f, FAIL_AGAIN, "too many files at once");
@@ -219,8 +219,8 @@ snapshots_end_job(struct snapshots *s, const struct server_job *job)
 	drop_job(s);
 	for (size_t i = 0; i < MAX_SNAPSHOTS; i++)
 		if (s->held[i].snapshot && s->held[i].number == WIRE_NONE &&
-		    !saving(s, &s->held[i]))
-			drop(&s->held[i]);
+		    !is_being_saved(s, &s->held[i]))
+			free_snapshot(&s->held[i]);
 }
 
 bool
