@@ -31,14 +31,14 @@ evaluation_reset(struct evaluation *e)
 		metric_reset(&e->state[i]);
 	e->examples = 0;
 	e->loss = 0;
-	e->noes = (struct noes){ 0 };
+	e->negatives = (struct negative_labels){ 0 };
 }
 
 void
 evaluation_begin(struct evaluation *e, struct batch *batch)
 {
 	compute_begin(e->compute, batch);
-	noes_add_batch(&e->noes, batch);
+	negative_labels_add_batch(&e->negatives, batch);
 }
 
 int
@@ -65,7 +65,7 @@ evaluation_result(const struct evaluation *e, struct result *r,
 		  const struct metric_state **scores)
 {
 	*r = (struct result){ .examples = e->examples, .loss = e->loss,
-			      .noes = e->noes };
+			      .negatives = e->negatives };
 	result_metrics(r, e->metric, e->metrics, e->state);
 	*scores = NULL;
 	for (size_t i = 0; i < e->metrics; i++)

@@ -21,7 +21,7 @@ struct evaluation {
 	struct metric_state state[RESULT_METRICS];
 	uint64_t examples;
 	double loss;			/* summed over the examples */
-	struct noes noes;		/* of the labels */
+	struct negative_labels negatives;	/* of the labels */
 };
 
 /* Both are borrowed; see compute_new(). */

@@ -280,7 +280,7 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 			       "than %zu scores", RESULT_SCORES);
 	c->shards->unscored--;
 	free(scores);
-	if (totals_add_noes(&c->shards->totals, &r, w->name, &why) < 0)
+	if (totals_add_negatives(&c->shards->totals, &r, w->name, &why) < 0)
 		evaluation_failed(c, w, &why);
 	return 0;
 }

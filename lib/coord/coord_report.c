@@ -99,7 +99,7 @@ totals_reset(struct totals *t, uint64_t now)
 	t->steps = t->examples = t->mixed = 0;
 	t->loss = 0;
 	t->unscored = false;
-	t->noes = (struct noes){ 0 };
+	t->negatives = (struct negative_labels){ 0 };
 	t->traffic = (struct traffic){ 0 };
 	t->kept = 0;
 	t->began_ms = now;
@@ -151,14 +151,15 @@ totals_add(struct totals *t, const struct coord *c, const struct result *r,
 }
 
 int
-totals_add_noes(struct totals *t, const struct result *r, const char *worker,
-		struct fail *f)
+totals_add_negatives(struct totals *t, const struct result *r,
+		     const char *worker, struct fail *f)
 {
-	const struct noes was = t->noes;
+	const struct negative_labels was = t->negatives;
 
-	t->noes.zero = was.zero || r->noes.zero;
-	t->noes.minus = was.minus || r->noes.minus;
-	if (!t->noes.zero || !t->noes.minus || (was.zero && was.minus))
+	t->negatives.zero = was.zero || r->negatives.zero;
+	t->negatives.minus = was.minus || r->negatives.minus;
+	if (!t->negatives.zero || !t->negatives.minus ||
+	    (was.zero && was.minus))
 		return 0;
 	return fail(f, FAIL_DATA, "%s has labels of %s, where others are %s: "
 		    "-1, 0 and 1 are three classes, and binary is 0 and 1, or "
@@ -179,7 +180,7 @@ int
 report_classes(struct coord *c, const struct result *r, const char *worker,
 	       struct fail *f)
 {
-	return totals_add_noes(&c->report->all, r, worker, f);
+	return totals_add_negatives(&c->report->all, r, worker, f);
 }
 
 const struct totals *

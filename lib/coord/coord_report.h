@@ -16,7 +16,7 @@ struct totals {
 				   WIRE_NONE: the totals are of training */
 	double loss;		/* the sum over examples */
 	struct metric_state state[RESULT_METRICS];
-	struct noes noes;	/* labels that all workers have for "no" */
+	struct negative_labels negatives;	/* those of all workers */
 	bool unscored;		/* there were more scores than are kept: metrics
 				   that need all of them are null */
 	bool evaluates;		/* nothing was trained */
@@ -113,8 +113,8 @@ void totals_reset(struct totals *, uint64_t now_ms);
 void totals_release(struct totals *);
 /* Adds the labels for "no" of a result; -1 (FAIL_DATA): with those before they
    are three classes.  worker is the one that the error names. */
-int totals_add_noes(struct totals *, const struct result *,
-		    const char *worker, struct fail *);
+int totals_add_negatives(struct totals *, const struct result *,
+			 const char *worker, struct fail *);
 void totals_add(struct totals *, const struct coord *,
 		const struct result *, const float *scores,
 		const unsigned char *positive);

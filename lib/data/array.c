@@ -56,7 +56,7 @@ array_begin(struct array *a, const struct input *in, struct fail *f)
 }
 
 static int
-ends_early(const struct array *a, struct fail *f)
+fail_short(const struct array *a, struct fail *f)
 {
 	return fail(f, FAIL_DATA, "%s: it ends in record %llu of %llu",
 		    a->name, (unsigned long long)a->row + 1,
@@ -64,7 +64,7 @@ ends_early(const struct array *a, struct fail *f)
 }
 
 static int
-more_follows(const struct array *a, struct fail *f)
+fail_long(const struct array *a, struct fail *f)
 {
 	return fail(f, FAIL_DATA, "%s: more follows the last of %llu records",
 		    a->name, (unsigned long long)a->rows);
@@ -88,11 +88,11 @@ next_row(struct array *a, bool *bad, struct fail *f)
 	if (a->row == a->rows) {
 		*bad = got > 0;
 		if (got > 0)
-			more_follows(a, f);
+			fail_long(a, f);
 		return NULL;
 	}
 	if (got < want) {
-		ends_early(a, f);
+		fail_short(a, f);
 		return NULL;
 	}
 	*bad = false;
@@ -256,12 +256,12 @@ array_load(struct array *a, struct source *s, struct fail *f)
 	a->rows = shape_rows(a->head.shape);
 	a->row = size ? end / (size / a->rows) : 0;
 	if (end < size)
-		return ends_early(a, f);
+		return fail_short(a, f);
 	a->row = 0;
 	/* libarchive compares a zip's checksum only after the last byte. */
 	if (source_copy(s, &beyond, 1, &got, f) != 0)
 		return -1;
-	return got == 0 ? 0 : more_follows(a, f);
+	return got == 0 ? 0 : fail_long(a, f);
 }
 
 struct pair {

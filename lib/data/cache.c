@@ -60,7 +60,7 @@ read_and_keep(struct state *s, struct batch *b, struct fail *f)
 
 /* The cache is damaged: resume at the same record of the input itself. */
 static int
-fall_back(struct state *s, const struct fail *why, struct fail *f)
+read_input_instead(struct state *s, const struct fail *why, struct fail *f)
 {
 	const uint64_t passed = cache_reader_at(&s->reader);
 
@@ -88,7 +88,7 @@ read_kept(struct state *s, struct batch *b, size_t most, struct fail *f)
 
 	if (got >= 0)
 		return (int)got;
-	if (fall_back(s, &why, f) != 0)
+	if (read_input_instead(s, &why, f) != 0)
 		return -1;
 	return s->in.format->read(s->text, b, f);
 }
@@ -137,7 +137,7 @@ cache_close(void *state)
 
 /* Open the cache of this input, if there is one with the same key. */
 static bool
-find(struct state *s)
+find_cache(struct state *s)
 {
 	if (!cache_key_make(&s->key, &s->in)) {
 		log_info("%s: not a plain file, and not kept in a cache",
@@ -163,7 +163,7 @@ cache_open(struct cache *cache, const struct format **format,
 	*format = &format_cache;
 	cache_reader_begin(&s->reader, want);
 	cache_maker_begin(&s->maker, cache, want);
-	if (find(s))
+	if (find_cache(s))
 		return s;
 	s->text = s->in.format->open(want, files, f);
 	if (!s->text) {

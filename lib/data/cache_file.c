@@ -60,7 +60,7 @@ add_number(struct text *to, size_t n)
  * flag, then n items of four bytes if the flag is 1.
  */
 static void
-add_beside(struct text *to, const void *item, size_t n)
+add_optional(struct text *to, const void *item, size_t n)
 {
 	add_number(to, item != NULL);
 	if (item && n > 0)
@@ -126,7 +126,7 @@ add_ids(struct text *to, const struct feature *x, size_t n)
 	if (n > 0)
 		text_add_bytes(to, x->id, n * sizeof(*x->id));
 	if (input_wide(x->input))
-		add_beside(to, x->high, n);
+		add_optional(to, x->high, n);
 }
 
 static void
@@ -143,7 +143,7 @@ add_feature(struct text *to, const struct feature *x, size_t examples)
 		add_number(to, x->offset[i]);
 	add_ids(to, x, n);
 	if (x->input->kind == INPUT_SPARSE)
-		add_beside(to, x->weight, n);
+		add_optional(to, x->weight, n);
 }
 
 int
@@ -172,7 +172,7 @@ cache_file_add(struct disk_file *file, const struct batch *b, uint64_t first,
 /* ---- and back ---- */
 
 static int
-damaged(const struct cache_file *c, const char *what, struct fail *f)
+fail_damaged(const struct cache_file *c, const char *what, struct fail *f)
 {
 	return fail(f, FAIL_DATA, "%s: damaged: %s at byte %llu", c->path,
 		    what, (unsigned long long)c->at);
@@ -196,7 +196,7 @@ cache_file_open(struct cache_file *c, const char *path,
 	    memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0)
 		return 0;		/* another version: make it again */
 	if (h.sum != hash64(&h, offsetof(struct head, sum)))
-		return damaged(c, "its header", f);
+		return fail_damaged(c, "its header", f);
 	c->at = sizeof(h);
 	return memcmp(h.magic, MAGIC, sizeof(h.magic)) == 0 &&
 		memcmp(&h.key, key, sizeof(*key)) == 0;
@@ -220,7 +220,7 @@ struct rest {
 
 /* Move past n items and return the first; NULL if there are fewer. */
 static const char *
-take(struct rest *r, size_t n, size_t item)
+take_items(struct rest *r, size_t n, size_t item)
 {
 	const char *p = r->next;
 
@@ -235,7 +235,7 @@ take(struct rest *r, size_t n, size_t item)
 static bool
 read_offsets(struct feature *x, size_t first, size_t examples, struct rest *r)
 {
-	const char *p = take(r, examples, sizeof(uint32_t));
+	const char *p = take_items(r, examples, sizeof(uint32_t));
 	const size_t base = x->offset[first];
 	uint32_t last = 0, end;
 
@@ -249,17 +249,17 @@ read_offsets(struct feature *x, size_t first, size_t examples, struct rest *r)
 	return p != NULL;
 }
 
-/* The inverse of add_beside(): *item is NULL in the usual case. */
+/* The inverse of add_optional(): *item is NULL in the usual case. */
 static bool
-read_beside(const void **item, size_t n, struct rest *r)
+read_optional(const void **item, size_t n, struct rest *r)
 {
-	const char *p = take(r, 1, sizeof(uint32_t));
+	const char *p = take_items(r, 1, sizeof(uint32_t));
 	uint32_t some;
 
 	if (!p)
 		return false;
 	memcpy(&some, p, sizeof(some));
-	*item = some ? take(r, n, sizeof(uint32_t)) : NULL;
+	*item = some ? take_items(r, n, sizeof(uint32_t)) : NULL;
 	return *item || !some;
 }
 
@@ -290,7 +290,7 @@ copy_shorts(const uint16_t *restrict from, size_t n, uint32_t *restrict to)
 
 /* Bytes of one number of the packed form, when there are count ids. */
 static size_t
-place_size(size_t count)
+index_bytes(size_t count)
 {
 	return count <= SHORT ? sizeof(uint16_t) : sizeof(uint32_t);
 }
@@ -302,7 +302,7 @@ read_gathered(struct feature *x, size_t size, size_t n, struct rest *r)
 	struct unique_ids *g = &x->gathered;
 	const uint64_t last = x->input->hashed ? UINT64_MAX :
 		x->input->rows - 1;
-	const void *keys = take(r, padded(size), 1), *row = NULL;
+	const void *keys = take_items(r, padded(size), 1), *row = NULL;
 	struct unpack u = unpack_from(keys, keys ? size : 0);
 
 	if (n > r->size / sizeof(uint16_t) || keys_count(u) > n)
@@ -310,7 +310,7 @@ read_gathered(struct feature *x, size_t size, size_t n, struct rest *r)
 	unique_ids_room(g, n);
 	g->count = keys_read(&u, 0, last, &g->id, &g->room);
 	if (unpack_ok(&u) && g->count > 0 && g->count <= n)
-		row = take(r, padded(n * place_size(g->count)), 1);
+		row = take_items(r, padded(n * index_bytes(g->count)), 1);
 	if (!row) {
 		/* Room for the ids may have grown past that of the rows. */
 		unique_ids_release(g);
@@ -323,12 +323,12 @@ read_gathered(struct feature *x, size_t size, size_t n, struct rest *r)
 /* Read the plain form.  An id that is not below the number of rows is refused:
    damage must never lead outside a table. */
 static bool
-read_spread(struct feature *x, size_t at, size_t n, struct rest *r)
+read_plain(struct feature *x, size_t at, size_t n, struct rest *r)
 {
-	const void *low = take(r, n, sizeof(uint32_t)), *high = NULL;
+	const void *low = take_items(r, n, sizeof(uint32_t)), *high = NULL;
 	uint64_t largest = 0;
 
-	if (!low || (input_wide(x->input) && !read_beside(&high, n, r)))
+	if (!low || (input_wide(x->input) && !read_optional(&high, n, r)))
 		return false;
 	if (n == 0)
 		return true;
@@ -345,14 +345,14 @@ read_spread(struct feature *x, size_t at, size_t n, struct rest *r)
 static bool
 read_ids(struct feature *x, size_t at, size_t n, bool keep, struct rest *r)
 {
-	const char *p = take(r, 1, sizeof(uint32_t));
+	const char *p = take_items(r, 1, sizeof(uint32_t));
 	uint32_t size;
 
 	if (!p)
 		return false;
 	memcpy(&size, p, sizeof(size));
 	if (size == 0)
-		return read_spread(x, at, n, r);
+		return read_plain(x, at, n, r);
 	if (!read_gathered(x, size, n, r))
 		return false;
 	x->is_gathered = true;
@@ -366,7 +366,7 @@ read_weights(struct feature *x, size_t at, size_t n, struct rest *r)
 {
 	const void *weight;
 
-	if (!read_beside(&weight, n, r))
+	if (!read_optional(&weight, n, r))
 		return false;
 	feature_add_weights(x, at, weight, n);
 	return true;
@@ -388,7 +388,7 @@ read_feature(struct feature *x, size_t first, size_t examples, bool keep,
 		n = x->offset[first + examples] - at;
 	}
 	if (x->input->kind == INPUT_FLOAT) {
-		p = take(r, n, sizeof(float));
+		p = take_items(r, n, sizeof(float));
 		if (p)
 			memcpy(feature_values(x, at, n), p,
 			       n * sizeof(float));
@@ -410,7 +410,7 @@ cache_file_peek(struct cache_file *c, struct fail *f)
 		return -1;
 	if (block->sum != hash64(block, offsetof(struct cache_block, sum)) ||
 	    block->first != c->records || block->size > BLOCK_MAX)
-		return damaged(c, "a block's header", f);
+		return fail_damaged(c, "a block's header", f);
 	c->peeked = true;
 	return block->records;
 }
@@ -418,7 +418,7 @@ cache_file_peek(struct cache_file *c, struct fail *f)
 /* Check that the file is as long as the block's header says, before memory is
    taken for it. */
 static int
-check_there(const struct cache_file *c, size_t size, struct fail *f)
+check_length(const struct cache_file *c, size_t size, struct fail *f)
 {
 	struct stat st;
 
@@ -437,7 +437,7 @@ read_block(struct cache_file *c, struct fail *f)
 	const size_t size = c->block.size;
 
 	if (size > c->room.room) {
-		if (check_there(c, size, f) < 0)
+		if (check_length(c, size, f) < 0)
 			return -1;
 		c->room.room = size;
 		c->room.data = mem_resize(c->room.data, size, 1);
@@ -446,7 +446,7 @@ read_block(struct cache_file *c, struct fail *f)
 			 c->at + sizeof(c->block), f) != 0)
 		return -1;
 	if (c->block.data_sum != hash64(c->room.data, size))
-		return damaged(c, "a block", f);
+		return fail_damaged(c, "a block", f);
 	return 0;
 }
 
@@ -480,7 +480,7 @@ cache_file_next(struct cache_file *c, struct batch *b, bool keep,
 	if (!fits || r.size > 0) {
 		if (keep)
 			batch_reset(b);
-		return damaged(c, "what a block holds", f);
+		return fail_damaged(c, "what a block holds", f);
 	}
 	cache_file_pass(c);
 	b->examples += records;

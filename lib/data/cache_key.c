@@ -55,7 +55,7 @@ add_input(struct hash *h, const struct input *in)
 /* Hash how the files are read.  In a folder of caches files of the same name
    can meet, so there the paths are hashed, too. */
 static void
-hash_way(const struct cache_input *in, char text[HASH_TEXT])
+hash_spec(const struct cache_input *in, char text[HASH_TEXT])
 {
 	const struct read_spec *w = in->want;
 	const uint64_t numbers[] = { w->count, w->no_header };
@@ -103,7 +103,7 @@ cache_key_make(struct cache_key *key, const struct cache_input *in)
 	*key = (struct cache_key){ 0 };
 	if (!stat_files(key, in))
 		return false;
-	hash_way(in, way);
+	hash_spec(in, way);
 	memcpy(key->way, way, sizeof(key->way));
 	return true;
 }

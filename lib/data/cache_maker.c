@@ -9,7 +9,7 @@ cache_maker_begin(struct cache_maker *m, struct cache *cache,
 	*m = (struct cache_maker){ .cache = cache, .to.fd = -1,
 				   .batches = want->batches };
 	batch_begin(&m->block, want->inputs, want->count, want->label);
-	m->block.label.noes = want->noes;
+	m->block.label.negatives = want->negatives;
 }
 
 void
@@ -22,7 +22,7 @@ cache_maker_release(struct cache_maker *m)
 }
 
 static void
-give_up(struct cache_maker *m, const struct fail *why)
+abandon_cache(struct cache_maker *m, const struct fail *why)
 {
 	disk_abandon(&m->to);
 	m->cache->off = true;
@@ -43,7 +43,7 @@ cache_maker_create(struct cache_maker *m, const char *path,
 	m->whole = false;
 	batch_reset(&m->block);
 	if (cache_file_create(&m->to, path, key, &why) < 0)
-		give_up(m, &why);
+		abandon_cache(m, &why);
 }
 
 bool
@@ -76,7 +76,7 @@ write_block(struct cache_maker *m, const struct batch *b)
 	struct fail why;
 
 	if (cache_file_add(&m->to, b, m->first, &m->room, &why) != 0)
-		give_up(m, &why);
+		abandon_cache(m, &why);
 	m->first += b->examples;
 	batch_reset(&m->block);
 }
@@ -143,7 +143,7 @@ cache_maker_commit(struct cache_maker *m, const struct cache_key *key,
 	if (m->to.fd < 0)
 		return;
 	if (disk_commit(&m->to, &why) != 0)
-		give_up(m, &why);
+		abandon_cache(m, &why);
 	else
 		log_info("%s: made of %llu records", m->path,
 			 (unsigned long long)m->made);

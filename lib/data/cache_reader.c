@@ -19,7 +19,7 @@ cache_reader_release(struct cache_reader *r)
 }
 
 static void
-shut(struct cache_reader *r)
+close_file(struct cache_reader *r)
 {
 	cache_file_close(&r->from);
 	batch_reset(&r->block);
@@ -32,7 +32,7 @@ cache_reader_refuse(struct cache_reader *r, const char *path,
 {
 	log_warn("%s; reading %s instead", why->text, in->files[0]);
 	unlink(path);
-	shut(r);
+	close_file(r);
 }
 
 bool
@@ -43,12 +43,12 @@ cache_reader_open(struct cache_reader *r, const char *path,
 	struct fail why;
 	int got;
 
-	shut(r);
+	close_file(r);
 	got = cache_file_open(&r->from, path, key, first, &why);
 	if (got < 0)
 		cache_reader_refuse(r, path, in, &why);
 	else if (got == 0)
-		shut(r);
+		close_file(r);
 	return got > 0;
 }
 

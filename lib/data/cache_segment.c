@@ -24,7 +24,7 @@ struct cache_segments {
 };
 
 static bool
-same(struct segment_place a, struct segment_place b)
+is_same_place(struct segment_place a, struct segment_place b)
 {
 	return a.origin == b.origin && a.inside == b.inside;
 }
@@ -80,9 +80,9 @@ path_of(const struct cache_segments *p, struct segment_place segment)
 static bool
 open_segment(struct cache_segments *p, struct segment_place segment)
 {
-	if (same(segment, p->open))
+	if (is_same_place(segment, p->open))
 		return true;
-	if (same(segment, p->missing))
+	if (is_same_place(segment, p->missing))
 		return false;
 	free(p->path);
 	p->path = path_of(p, segment);
@@ -93,7 +93,7 @@ open_segment(struct cache_segments *p, struct segment_place segment)
 		p->open = segment;
 	else
 		p->missing = segment;
-	return same(segment, p->open);
+	return is_same_place(segment, p->open);
 }
 
 size_t
@@ -125,7 +125,7 @@ cache_segments_read(struct cache_segments *p, struct segment_place at,
 bool
 cache_segments_wants(const struct cache_segments *p, struct segment_place at)
 {
-	return same(segment_of(at), p->made) &&
+	return is_same_place(segment_of(at), p->made) &&
 		cache_maker_wants(&p->maker, at.inside);
 }
 
@@ -135,7 +135,7 @@ cache_segments_room(struct cache_segments *p, struct segment_place at,
 {
 	const struct segment_place segment = segment_of(at);
 
-	if (same(at, segment)) {
+	if (is_same_place(at, segment)) {
 		cache_segments_abandon(p);
 		free(p->made_path);
 		p->made = segment;

@@ -35,7 +35,8 @@ columns_release(struct columns *c)
 }
 
 static const char *
-shown(const struct columns *c, size_t column, char text[FEATURE_SET_SHOWN])
+show_column(const struct columns *c, size_t column,
+	    char text[FEATURE_SET_SHOWN])
 {
 	return feature_set_shown(c->name[column], strlen(c->name[column]),
 				 text);
@@ -52,7 +53,7 @@ list(const struct columns *c, struct text *names)
 			text_add(names, ", ...");
 			return;
 		}
-		text_add(names, "%s%s", i ? ", " : "", shown(c, i, text));
+		text_add(names, "%s%s", i ? ", " : "", show_column(c, i, text));
 	}
 }
 
@@ -69,8 +70,8 @@ are_values(const struct columns *c)
 }
 
 static int
-not_found(const struct columns *c, const struct input *in, const char *pattern,
-	  struct fail *f)
+fail_no_column(const struct columns *c, const struct input *in,
+	       const char *pattern, struct fail *f)
 {
 	struct text names = { 0 };
 
@@ -120,8 +121,8 @@ planner_end(struct planner *p)
  * are set apart must be named: a pattern does not match them.
  */
 static int
-take(struct planner *p, struct feed *feed, const char *pattern, bool exact,
-     const bool *apart, struct fail *f)
+add_matching(struct planner *p, struct feed *feed, const char *pattern,
+	     bool exact, const bool *apart, struct fail *f)
 {
 	size_t count, found = 0;
 	const size_t *match = names_match(&p->names, pattern, !exact, &count);
@@ -140,11 +141,11 @@ take(struct planner *p, struct feed *feed, const char *pattern, bool exact,
 					sizeof(*feed->column));
 		feed->column[feed->count++] = column;
 	}
-	return found > 0 ? 0 : not_found(p->c, feed->input, pattern, f);
+	return found > 0 ? 0 : fail_no_column(p->c, feed->input, pattern, f);
 }
 
 static bool
-side_by_side(const struct feed *feed)
+is_contiguous(const struct feed *feed)
 {
 	for (size_t i = 1; i < feed->count; i++)
 		if (feed->column[i] != feed->column[0] + i)
@@ -161,12 +162,12 @@ plan(struct planner *p, struct feed *feed, const struct input *in,
 	feed->numbers = in->kind == INPUT_FLOAT && !in->binary &&
 			!in->ragged && !in->separator;
 	if (in->column_count == 0 &&
-	    take(p, feed, in->name, true, apart, f) != 0)
+	    add_matching(p, feed, in->name, true, apart, f) != 0)
 		return -1;
 	for (size_t i = 0; i < in->column_count; i++)
-		if (take(p, feed, in->columns[i], false, apart, f) != 0)
+		if (add_matching(p, feed, in->columns[i], false, apart, f) != 0)
 			return -1;
-	feed->together = side_by_side(feed);
+	feed->together = is_contiguous(feed);
 	return 0;
 }
 
@@ -193,7 +194,7 @@ check_width(const struct feed *feed, struct fail *f)
 /* Mark the columns of the label, and those of inputs that only weigh examples;
    a missing one is reported later, by the plan of its own input. */
 static void
-set_apart(struct planner *p, const struct read_spec *want)
+mark_apart(struct planner *p, const struct read_spec *want)
 {
 	const struct input *label = want->label ? want->label : want->apart;
 	const struct feed *feed = &p->c->label;
@@ -220,8 +221,8 @@ set_apart(struct planner *p, const struct read_spec *want)
  * earlier files.  Numbered columns, as with --no-header, have but one order.
  */
 static int
-keep_order(const struct planner *p, const struct read_spec *want, size_t input,
-	   const struct feed *feed, struct fail *f)
+check_order(const struct planner *p, const struct read_spec *want, size_t input,
+	    const struct feed *feed, struct fail *f)
 {
 	const char **name;
 	int got;
@@ -256,7 +257,7 @@ plan_input(struct planner *p, const struct read_spec *want, size_t i,
 		return -1;
 	if (narrow && check_width(feed, f) != 0)
 		return -1;
-	return keep_order(p, want, i, feed, f);
+	return check_order(p, want, i, feed, f);
 }
 
 int
@@ -278,7 +279,7 @@ columns_plan(struct columns *c, const struct read_spec *want, bool narrow,
 		got = plan(&p, &c->label, want->label, NULL, f);
 	if (want->label && got == 0 && narrow)
 		got = check_width(&c->label, f);
-	set_apart(&p, want);
+	mark_apart(&p, want);
 	for (size_t i = 0; i < want->count && got == 0; i++)
 		got = plan_input(&p, want, i, narrow, f);
 	planner_end(&p);
@@ -293,7 +294,7 @@ fill_one(const struct columns *c, size_t column, struct feature *to, size_t at,
 	char text[FEATURE_SET_SHOWN];
 
 	return fill(record, column, to, at, count, f) == 0 ? 0 :
-		fail_at(f, "%s", shown(c, column, text));
+		fail_at(f, "%s", show_column(c, column, text));
 }
 
 /*
@@ -318,8 +319,8 @@ fill_crossed(const struct columns *c, const struct feed *feed,
 			return -1;
 		if (n != 1)
 			return fail(f, FAIL_DATA, "%s: %zu words cannot be "
-				    "crossed", shown(c, feed->column[i], text),
-				    n);
+				    "crossed",
+				    show_column(c, feed->column[i], text), n);
 
 		const uint64_t pair[] = { hash, feature_id(word, 0) };
 

@@ -18,7 +18,7 @@ extern char **environ;
 static pthread_mutex_t listed = PTHREAD_MUTEX_INITIALIZER;
 
 static void
-enlist(struct command *c, struct commands *all, pid_t pid)
+register_command(struct command *c, struct commands *all, pid_t pid)
 {
 	pthread_mutex_lock(&listed);
 	*c = (struct command){ .pid = pid, .all = all,
@@ -87,7 +87,7 @@ command_start(struct command *c, struct commands *all, const char *text,
 		close(ends[0]);
 		return -1;
 	}
-	enlist(c, all, pid);
+	register_command(c, all, pid);
 	return ends[0];
 }
 

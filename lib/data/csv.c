@@ -176,7 +176,7 @@ field_text(const struct csv *c, size_t i)
 /* Does a float hold each value of this input, and each column one value?  Ids
    below 2^24 are exact as floats. */
 static bool
-told_by_floats(const struct input *in)
+fits_floats(const struct input *in)
 {
 	return !in->ragged && !in->separator &&
 		(in->kind == INPUT_FLOAT || (in->kind == INPUT_ID &&
@@ -188,10 +188,10 @@ told_by_floats(const struct input *in)
 static void
 plan_floats(struct csv *c, const struct read_spec *want)
 {
-	bool plain = !want->label || told_by_floats(want->label);
+	bool plain = !want->label || fits_floats(want->label);
 
 	for (size_t i = 0; i < want->count && plain; i++)
-		plain = told_by_floats(&want->inputs[i]);
+		plain = fits_floats(&want->inputs[i]);
 	if (!plain)
 		return;
 	c->number = mem_alloc(c->columns.count, sizeof(*c->number));
@@ -302,8 +302,8 @@ fill_numbers(const struct csv *c, const struct feed *feed, float *value)
 }
 
 static int
-fill(struct csv *c, const struct feed *feed, struct feature *to,
-     size_t example, struct fail *f)
+fill_feed(struct csv *c, const struct feed *feed, struct feature *to,
+	  size_t example, struct fail *f)
 {
 	if (feed->numbers &&
 	    fill_numbers(c, feed, feature_values(to, example * feed->count,
@@ -385,10 +385,11 @@ csv_read(void *state, struct batch *b, struct fail *f)
 	}
 	got = 0;
 	for (size_t i = 0; b && i < c->columns.feeds && got == 0; i++)
-		got = fill(c, &c->columns.feed[i], &b->feature[i],
-			   b->examples, f);
+		got = fill_feed(c, &c->columns.feed[i], &b->feature[i],
+				b->examples, f);
 	if (b && got == 0 && c->columns.label.input)
-		got = fill(c, &c->columns.label, &b->label, b->examples, f);
+		got = fill_feed(c, &c->columns.label, &b->label, b->examples,
+				f);
 	return got == 0 ? 1 : bad_record(c, f);
 }
 

@@ -18,7 +18,7 @@ feature_set_shown(const char *text, size_t size, char shown[FEATURE_SET_SHOWN])
 }
 
 static int
-misfit(const char *text, size_t size, const char *what, struct fail *f)
+fail_text(const char *text, size_t size, const char *what, struct fail *f)
 {
 	char shown[FEATURE_SET_SHOWN];
 
@@ -48,14 +48,14 @@ read_float(const char *text, size_t size, float *x, struct fail *f)
 		return fail(f, FAIL_DATA, "the number is missing");
 	end = number_float(start, x);
 	if (!end || skip_blanks(end) != text + size)
-		return misfit(text, size, "is not a finite number", f);
+		return fail_text(text, size, "is not a finite number", f);
 	if (!isfinite(*x))
-		return misfit(text, size, "is too large for a float", f);
+		return fail_text(text, size, "is too large for a float", f);
 	return 0;
 }
 
 static int
-fail_of_noes(struct fail *f, const char *label, const char *others)
+fail_mixed_labels(struct fail *f, const char *label, const char *others)
 {
 	return fail(f, FAIL_DATA, "%s, where others are %s: -1, 0 and 1 are "
 		    "three classes, and binary is 0 and 1, or -1 and 1", label,
@@ -63,18 +63,20 @@ fail_of_noes(struct fail *f, const char *label, const char *others)
 }
 
 int
-feature_set_add_noes(struct noes *noes, const struct batch *b, size_t first,
-		     size_t n, struct fail *f)
+feature_set_add_negatives(struct negative_labels *negatives,
+			  const struct batch *b, size_t first,
+			  size_t n, struct fail *f)
 {
 	const bool binary = b->label.input && b->label.input->binary;
-	struct noes all = *noes;
+	struct negative_labels all = *negatives;
 
 	if (binary)
-		noes_add(&all, b->label.value + first, n);
+		negative_labels_add(&all, b->label.value + first, n);
 	if (all.zero && all.minus)
-		return noes->zero ? fail_of_noes(f, "a label of -1", "0") :
-			fail_of_noes(f, "a label of 0", "-1");
-	*noes = all;
+		return negatives->zero ?
+			fail_mixed_labels(f, "a label of -1", "0") :
+			fail_mixed_labels(f, "a label of 0", "-1");
+	*negatives = all;
 	return 0;
 }
 
@@ -89,7 +91,7 @@ struct origin {
 };
 
 static const char *
-show(const struct origin *from, double x, char shown[FEATURE_SET_SHOWN])
+show_value(const struct origin *from, double x, char shown[FEATURE_SET_SHOWN])
 {
 	const char *p = from->text, *end = p ? p + from->size : NULL;
 	char number[TEXT_NUMBER];
@@ -153,32 +155,32 @@ add_float_id(struct feature *to, size_t at, double x,
 
 	if (!(x == floor(x)) || !isfinite(x))
 		return fail(f, FAIL_DATA, "%s is not a whole number",
-			    show(from, x, shown));
+			    show_value(from, x, shown));
 	if (fabs(x) >= (double)((uint64_t)1 << from->digits))
 		return fail(f, FAIL_DATA, "%s is too large to be exact; %s",
-			    show(from, x, shown), from->text ?
+			    show_value(from, x, shown), from->text ?
 			    "ids need all their digits" :
 			    "ids must be integers");
 	if (!is_id(to->input, (uint64_t)fabs(x), x < 0))
-		return out_of_range(to, show(from, x, shown), f);
+		return out_of_range(to, show_value(from, x, shown), f);
 	return feature_set_integer(to, at, (uint64_t)fabs(x), x < 0, f);
 }
 
 /* Add a label of 0 or 1, or -1 or 1; all labels of a data set must use the same
-   pair, see struct noes. */
+   pair, see struct negative_labels. */
 static int
 add_binary(struct feature *to, size_t at, float x, const struct origin *from,
 	   struct fail *f)
 {
-	const struct noes *noes = to->noes;
+	const struct negative_labels *negatives = to->negatives;
 	char shown[FEATURE_SET_SHOWN];
 
 	if (x != 0 && x != 1 && x != -1)
 		return fail(f, FAIL_DATA, "%s is neither 0 or 1 nor -1 or +1",
-			    show(from, (double)x, shown));
-	if (noes && (x < 0 ? noes->zero : x == 0 && noes->minus))
-		return fail_of_noes(f, show(from, (double)x, shown),
-				    x < 0 ? "0" : "-1");
+			    show_value(from, (double)x, shown));
+	if (negatives && (x < 0 ? negatives->zero : x == 0 && negatives->minus))
+		return fail_mixed_labels(f, show_value(from, (double)x, shown),
+					 x < 0 ? "0" : "-1");
 	feature_add_value(to, at, x > 0 ? 1 : x < 0 ? -0.f : 0);
 	return 0;
 }
@@ -271,7 +273,7 @@ fill_word(struct feature *to, size_t at, const char *text, size_t size,
 	const uint64_t id = lookup_find(to->input->lookup, text, size);
 
 	if (id == LOOKUP_UNKNOWN)
-		return misfit(text, size, "is not in the vocabulary", f);
+		return fail_text(text, size, "is not in the vocabulary", f);
 	feature_add_id(to, at, id);
 	return 0;
 }
@@ -287,7 +289,7 @@ fill_pair(struct feature *to, size_t at, const char *text, size_t size,
 	if (read_whole(skip_blanks(text), &w))
 		colon = skip_blanks(w.end);
 	if (!colon || (*colon != ':' && colon != end))
-		return misfit(text, size, "is not id:weight", f);
+		return fail_text(text, size, "is not id:weight", f);
 	if (colon != end &&
 	    read_float(colon + 1, (size_t)(end - colon - 1), &x, f) != 0)
 		return -1;
@@ -375,7 +377,8 @@ feature_set_number(struct feature *to, size_t at, double x, int digits,
 	if (to->input->kind != INPUT_FLOAT && !bins)
 		return add_float_id(to, at, x, &from, f);
 	if (!isfinite((float)x))
-		return fail(f, FAIL_DATA, "%s is %s", show(&from, x, shown),
+		return fail(f, FAIL_DATA, "%s is %s",
+			    show_value(&from, x, shown),
 			    isfinite(x) ? "too large for a float" :
 			    "not a finite number");
 	return bins ? add_bin(to, at, (float)x) :

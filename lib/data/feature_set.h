@@ -62,8 +62,8 @@ int feature_set_integer(struct feature *, size_t at, uint64_t, bool below_zero,
  * read so far.  Return 0, or -1 if binary labels have a 0 and a -1 by now: the
  * records of a cache are not checked one by one, so both can come at once.
  */
-int feature_set_add_noes(struct noes *, const struct batch *, size_t first,
-			 size_t n, struct fail *);
+int feature_set_add_negatives(struct negative_labels *, const struct batch *,
+			      size_t first, size_t n, struct fail *);
 
 #define FEATURE_SET_SHOWN	44
 

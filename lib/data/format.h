@@ -34,7 +34,7 @@ struct read_spec {
 	struct commands *commands;	/* NULL: "pipe:" is refused */
 	const struct skip_records *bad;	/* how many bad records are skipped;
 					   NULL: none */
-	const struct noes *noes;	/* the binary labels so far, or NULL */
+	const struct negative_labels *negatives;	/* so far; or NULL */
 	struct order *order;		/* of columns in earlier files; NULL:
 					   not checked */
 };

@@ -55,7 +55,7 @@ refill(struct lines *l, struct fail *f)
 
 /* End the line that begins at l->line before at; its end has n characters. */
 static int
-cut(struct lines *l, size_t at, size_t n)
+end_line(struct lines *l, size_t at, size_t n)
 {
 	l->number++;
 	if (l->base + l->start == 0)
@@ -74,7 +74,7 @@ cut(struct lines *l, size_t at, size_t n)
 
 /* Find the end of the line that begins at l->line. */
 static int
-advance(struct lines *l, struct fail *f)
+find_line_end(struct lines *l, struct fail *f)
 {
 	size_t seen = l->line;
 
@@ -83,7 +83,7 @@ advance(struct lines *l, struct fail *f)
 			    memchr(l->buffer + seen, '\n', l->end - seen);
 
 		if (end)
-			return cut(l, (size_t)(end - l->buffer), 1);
+			return end_line(l, (size_t)(end - l->buffer), 1);
 		seen = l->end - l->start;
 		if (seen > LINE_MAX_SIZE) {
 			l->number++;
@@ -97,7 +97,7 @@ advance(struct lines *l, struct fail *f)
 		if (got < 0)
 			return -1;
 		if (got == 0)
-			return l->line < l->end ? cut(l, l->end, 0) : 0;
+			return l->line < l->end ? end_line(l, l->end, 0) : 0;
 		seen += l->start;
 	}
 }
@@ -145,7 +145,7 @@ lines_next(struct lines *l, struct fail *f)
 		return 0;
 	l->start = l->line = l->next;
 	l->mark = 0;
-	return advance(l, f);
+	return find_line_end(l, f);
 }
 
 int
@@ -159,7 +159,7 @@ lines_more(struct lines *l, struct fail *f)
 	if (l->next > (size_t)(end - l->buffer))
 		*end = '\n';
 	l->line = l->next;
-	return advance(l, f);
+	return find_line_end(l, f);
 }
 
 /* Count the lines of the file before the part that is read. */

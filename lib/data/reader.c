@@ -32,7 +32,7 @@ struct reader {
 	uint64_t kept;		/* good ones of the pass in our shard */
 	uint64_t records;	/* for reader_records() */
 	struct skip_records bad;
-	struct noes noes;
+	struct negative_labels negatives;
 	struct order order;
 	/* For shuffling: */
 	struct rng rng;
@@ -116,7 +116,7 @@ reader_open(char *const *files, size_t count,
 		.no_header = options->no_header,
 		.batches = options->shuffle == 0 && options->shards == 0,
 		.commands = options->commands,
-		.bad = &r->bad, .noes = &r->noes, .order = &r->order
+		.bad = &r->bad, .negatives = &r->negatives, .order = &r->order
 	};
 	r->rng.seed = options->seed;
 	r->bad.most = options->max_bad;
@@ -191,7 +191,7 @@ read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)
 		const bool ours = o->shards == 0 ||
 				  r->in_pass % o->shards == o->shard;
 
-		b->label.noes = &r->noes;
+		b->label.negatives = &r->negatives;
 
 		const int got = r->now->read_some && o->shards == 0 ?
 			r->now->read_some(r->state, b, most, f) :
@@ -210,8 +210,9 @@ read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)
 			continue;
 		if (got < 0)
 			return -1;
-		if (ours && feature_set_add_noes(&r->noes, b, b->examples,
-						 (size_t)passed, f) != 0)
+		if (ours &&
+		    feature_set_add_negatives(&r->negatives, b, b->examples,
+						      (size_t)passed, f) != 0)
 			return fail_at(f, "%s", r->file[r->opened]);
 		if (ours) {
 			b->examples += passed;
@@ -223,7 +224,7 @@ read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)
 
 /* Fill the buffer. */
 static int
-hold(struct reader *r, struct fail *f)
+fill_buffer(struct reader *r, struct fail *f)
 {
 	while (!r->over && r->holds < r->options.shuffle) {
 		if (r->holds == r->begun) {
@@ -246,9 +247,9 @@ hold(struct reader *r, struct fail *f)
 
 /* Append a random example of the buffer; the last one takes its place there. */
 static int
-draw(struct reader *r, struct batch *b, struct fail *f)
+draw_example(struct reader *r, struct batch *b, struct fail *f)
 {
-	if (hold(r, f) != 0)
+	if (fill_buffer(r, f) != 0)
 		return -1;
 	if (r->holds == 0)
 		return 0;
@@ -264,7 +265,7 @@ draw(struct reader *r, struct batch *b, struct fail *f)
 }
 
 static int
-begin_again(struct reader *r, struct fail *f)
+begin_pass(struct reader *r, struct fail *f)
 {
 	if (r->kept == 0 && r->bad.count > 0)
 		return fail(f, FAIL_DATA, "no record is good: %llu are "
@@ -289,7 +290,7 @@ reader_next(struct reader *r, size_t n, struct batch *b, struct fail *f)
 	batch_reset(b);
 	b->label.input = r->want.label;
 	while (b->examples < n) {
-		const int got = r->options.shuffle > 0 ? draw(r, b, f) :
+		const int got = r->options.shuffle > 0 ? draw_example(r, b, f) :
 				read_records(r, b, n - b->examples, f);
 
 		if (got < 0)
@@ -302,7 +303,7 @@ reader_next(struct reader *r, size_t n, struct batch *b, struct fail *f)
 			continue;
 		if (!r->options.repeat)
 			break;
-		if (begin_again(r, f) != 0)
+		if (begin_pass(r, f) != 0)
 			return -1;
 	}
 	if (r->want.batches && r->state && r->now->end_batch)

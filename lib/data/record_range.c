@@ -23,7 +23,7 @@ struct record_range_reader {
 	uint64_t left;		/* records left of the range */
 	const atomic_bool *stop;
 	struct skip_records *bad;
-	struct noes *noes;
+	struct negative_labels *negatives;
 	uint64_t begin, end;	/* bytes at which the file is to be entered and
 				   left */
 	uint64_t first;		/* number of the first record from begin on */
@@ -90,7 +90,7 @@ check(struct record_range_reader *r, const struct record_range *s,
 }
 
 static void
-leave(struct record_range_reader *r)
+close_range(struct record_range_reader *r)
 {
 	if (r->state)
 		r->format->close(r->state);
@@ -98,9 +98,9 @@ leave(struct record_range_reader *r)
 }
 
 static int
-enter(struct record_range_reader *r, struct fail *f)
+open_range(struct record_range_reader *r, struct fail *f)
 {
-	leave(r);
+	close_range(r);
 	r->front = r->begin == 0 && r->end == UINT64_MAX;
 	r->entered = r->comes = r->first;
 	r->state = r->format->open(&r->want, r->file, f);
@@ -113,7 +113,7 @@ enter(struct record_range_reader *r, struct fail *f)
 }
 
 static int
-changed(const struct record_range_reader *r, struct fail *f)
+fail_changed(const struct record_range_reader *r, struct fail *f)
 {
 	return fail(f, FAIL_DATA, "%s: it ends before record %llu: it has "
 		    "changed since it was counted", r->file[0],
@@ -122,7 +122,7 @@ changed(const struct record_range_reader *r, struct fail *f)
 
 /* Read the next record of the open file, unless stop is set; b may be NULL. */
 static int
-next(struct record_range_reader *r, struct batch *b, struct fail *f)
+read_next(struct record_range_reader *r, struct batch *b, struct fail *f)
 {
 	if (r->stop && atomic_load_explicit(r->stop, memory_order_relaxed))
 		return fail(f, FAIL_PEER, "%s: reading was broken off",
@@ -133,9 +133,9 @@ next(struct record_range_reader *r, struct batch *b, struct fail *f)
 /* Pass over the next record.  Return 1, also for a bad one if bad ones may be
    skipped; 0 at the end; or -1. */
 static int
-pass(struct record_range_reader *r, struct fail *f)
+skip_record(struct record_range_reader *r, struct fail *f)
 {
-	const int got = next(r, NULL, f);
+	const int got = read_next(r, NULL, f);
 
 	return got < 0 && f->passable && skip_records_any(r->bad) ? 1 : got;
 }
@@ -146,27 +146,27 @@ pass(struct record_range_reader *r, struct fail *f)
  * entered anew at r->begin if it is after it, or if that way is shorter.
  */
 static int
-come_to_it(struct record_range_reader *r, struct fail *f)
+seek_record(struct record_range_reader *r, struct fail *f)
 {
 	const uint64_t come = r->comes - r->entered;
 
 	if ((!r->state || r->number - r->entered < come ||
 	     (r->first - r->entered > come &&
 	      r->first - r->entered <= r->number - r->entered)) &&
-	    enter(r, f) < 0)
+	    open_range(r, f) < 0)
 		return -1;
 	for (; r->comes != r->number; r->comes++) {
-		const int got = pass(r, f);
+		const int got = skip_record(r, f);
 
 		if (got <= 0)
-			return got < 0 ? -1 : changed(r, f);
+			return got < 0 ? -1 : fail_changed(r, f);
 	}
 	return 0;
 }
 
 /* Begin a range. */
 static void
-take_up(struct record_range_reader *r, const struct record_range *s)
+begin_range(struct record_range_reader *r, const struct record_range *s)
 {
 	r->number = s->number;
 	r->at = s->at;
@@ -187,14 +187,15 @@ reader_new(const struct record_range *s, const struct record_range_format *how,
 	r->want = (struct read_spec){ .inputs = inputs, .count = count,
 				      .label = label,
 				      .no_header = how->no_header,
-				      .bad = how->bad, .noes = how->noes,
+				      .bad = how->bad,
+				     .negatives = how->negatives,
 				      .order = how->order };
 	r->file[0] = mem_text(s->file);
 	r->file[1] = s->label ? mem_text(s->label) : NULL;
 	r->stop = how->stop;
 	r->bad = how->bad;
-	r->noes = how->noes;
-	take_up(r, s);
+	r->negatives = how->negatives;
+	begin_range(r, s);
 	if (check(r, s, how, f) == 0)
 		return r;
 	record_range_close(r);
@@ -221,7 +222,7 @@ record_range_close(struct record_range_reader *r)
 {
 	if (!r)
 		return;
-	leave(r);
+	close_range(r);
 	cache_segments_free(r->segments);
 	free(r->file[0]);
 	free(r->file[1]);
@@ -234,7 +235,7 @@ record_range_follow(struct record_range_reader *r, const struct record_range *s)
 	if (r->left > 0 || r->number != s->number ||
 	    strcmp(r->file[0], s->file) != 0)
 		return false;
-	take_up(r, s);
+	begin_range(r, s);
 	return true;
 }
 
@@ -257,11 +258,11 @@ read_file(struct record_range_reader *r, struct batch *b, struct fail *f)
 	struct batch *room;
 	int got;
 
-	if (come_to_it(r, f) < 0)
+	if (seek_record(r, f) < 0)
 		return -1;
 	room = r->segments ?
 		cache_segments_room(r->segments, r->at, r->segment) : NULL;
-	got = next(r, room ? room : b, f);
+	got = read_next(r, room ? room : b, f);
 	if (room && got > 0)
 		cache_segments_add(r->segments, b,
 				   r->at.inside % SEGMENT_RECORDS ||
@@ -288,18 +289,20 @@ record_range_read(struct record_range_reader *r, struct batch *b,
 
 	if (r->left == 0)
 		return 0;
-	b->label.noes = r->noes;
+	b->label.negatives = r->negatives;
 	if (r->segments)
 		got = (int)cache_segments_read(r->segments, r->at, b, most);
 	if (got == 0) {
 		got = read_file(r, b, f);
 		if (got == 0)
-			return changed(r, f);
+			return fail_changed(r, f);
 	}
 	if (got < 0 && !(r->bad && skip_records_pass(r->bad, f)))
 		return -1;
-	if (got > 0 && r->noes && feature_set_add_noes(r->noes, b, b->examples,
-						       (size_t)got, f) != 0)
+	if (got > 0 && r->negatives &&
+	    feature_set_add_negatives(r->negatives, b, b->examples,
+								 (size_t)got,
+				      f) != 0)
 		return fail_at(f, "%s", r->file[0]);
 	b->examples += got > 0 ? (size_t)got : 0;
 	got = got > 0 ? got : 1;
@@ -336,7 +339,7 @@ count(struct record_range_reader *r, struct record_range_tally *t,
 	size_t room = 0;
 	int got;
 
-	while ((got = pass(r, f)) > 0) {
+	while ((got = skip_record(r, f)) > 0) {
 		const uint64_t at = r->format->at ?
 			r->format->at(r->state) : UINT64_MAX;
 
@@ -361,7 +364,7 @@ count_once(struct record_range_reader *r, const struct record_range *s,
 	}
 	if (cache && record_index_read(&in, &key, s, t))
 		return 0;
-	if (enter(r, f) < 0 || count(r, t, f) < 0)
+	if (open_range(r, f) < 0 || count(r, t, f) < 0)
 		return -1;
 	if (cache)
 		record_index_write(&in, &key, s, t);

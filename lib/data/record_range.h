@@ -48,7 +48,7 @@ struct record_range_format {
 	struct cache *cache;	/* NULL: no caches */
 	struct skip_records *bad;	/* how many bad records are skipped;
 					   NULL: none */
-	struct noes *noes;	/* the binary labels so far, or NULL */
+	struct negative_labels *negatives;	/* so far; or NULL */
 	struct order *order;	/* of columns in earlier files; NULL: not
 				   checked */
 };

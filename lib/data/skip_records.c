@@ -16,7 +16,7 @@ is_power_of_ten(uint64_t n)
 }
 
 static void
-tell(const struct skip_records *b, const struct fail *f)
+warn_skipped(const struct skip_records *b, const struct fail *f)
 {
 	if (b->all <= TOLD)
 		log_warn("%s; passed over", f->text);
@@ -40,7 +40,7 @@ skip_records_pass(struct skip_records *b, struct fail *f)
 	}
 	b->count++;
 	b->all++;
-	tell(b, f);
+	warn_skipped(b, f);
 	return true;
 }
 

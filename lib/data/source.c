@@ -31,15 +31,15 @@ struct source {
 	const unsigned char *rest;	/* bytes that source_fill() has left of
 					   a block */
 	size_t rest_size;
-	bool looked;		/* look() has filled block, */
+	bool looked;		/* read_head() has filled block, */
 	size_t seen;		/* with that many bytes */
 	uint64_t taken;		/* bytes that libarchive read from fd */
 	unsigned char tail[TRAILER];	/* the last of them */
 	uint64_t given;		/* bytes that source_read() gave */
 	bool gzip;		/* the input is compressed by gzip */
 	uint32_t crc;		/* checksum of the given bytes (RFC 1952) */
-	struct fail fail;	/* take() failed: libarchive, which called it,
-				   may report only the end of the input */
+	struct fail fail;	/* read_block() failed: libarchive, which called
+				   it, may report only the end of the input */
 	bool failed;
 	unsigned char block[BLOCK];
 };
@@ -57,7 +57,7 @@ read_bytes(const struct source *s, void *to, size_t room)
 
 /* Read the first bytes before libarchive asks for them. */
 static int
-look(struct source *s, struct fail *f)
+read_head(struct source *s, struct fail *f)
 {
 	const ssize_t n = read_bytes(s, s->block, sizeof(s->block));
 
@@ -88,7 +88,7 @@ keep_tail(struct source *s, size_t n)
 
 /* libarchive's archive_read_callback. */
 static la_ssize_t
-take(struct archive *a, void *context, const void **bytes)
+read_block(struct archive *a, void *context, const void **bytes)
 {
 	struct source *s = context;
 	const ssize_t n = s->failed ? -1 : next_block(s);
@@ -107,9 +107,10 @@ take(struct archive *a, void *context, const void **bytes)
 	return ARCHIVE_FATAL;
 }
 
-/* Fail with the error of take(), if it had one, or else with libarchive's. */
+/* Fail with the error of read_block(), if it had one, or else with that of
+   libarchive. */
 static int
-broken(struct source *s, struct fail *f)
+fail_archive(struct source *s, struct fail *f)
 {
 	const char *why = archive_error_string(s->archive);
 
@@ -182,7 +183,7 @@ begins(const struct source *s, const char *magic, unsigned char mask)
 }
 
 static bool
-may_be_packed(const struct source *s)
+has_compressed_magic(const struct source *s)
 {
 	/* gzip, bzip2, xz, lzip; zstd; lz4 and its legacy format. */
 	static const char *const magic[] = {
@@ -211,9 +212,9 @@ open_archive(struct source *s, struct fail *f)
 	if (!a)
 		return fail(f, FAIL_INTERNAL, "%s: libarchive has no memory",
 			    s->name);
-	if (!s->bare && look(s, f) < 0)
+	if (!s->bare && read_head(s, f) < 0)
 		return -1;
-	if (!s->bare && may_be_packed(s))
+	if (!s->bare && has_compressed_magic(s))
 		support_filters(a);
 	archive_read_support_format_empty(a);
 	if (s->members) {
@@ -226,8 +227,8 @@ open_archive(struct source *s, struct fail *f)
 	} else {
 		archive_read_support_format_raw(a);
 	}
-	if (archive_read_open(a, s, NULL, take, NULL) != ARCHIVE_OK)
-		return broken(s, f);
+	if (archive_read_open(a, s, NULL, read_block, NULL) != ARCHIVE_OK)
+		return fail_archive(s, f);
 	if (s->members)
 		return 0;
 	if (source_member(s, NULL, f) < 0)
@@ -365,7 +366,7 @@ check_gzip(const struct source *s, struct fail *f)
 /* At the end: check that nothing follows the compressed data, that the command
    has ended well, and the checksum. */
 static int
-finish(struct source *s, struct fail *f)
+check_end(struct source *s, struct fail *f)
 {
 	const bool packed = archive_filter_code(s->archive, 0) !=
 		ARCHIVE_FILTER_NONE;
@@ -378,10 +379,10 @@ finish(struct source *s, struct fail *f)
 		return fail(f, FAIL_DATA, "%s: something else follows the "
 			    "compressed data", s->name);
 	do {			/* read past the directory of a zip */
-		n = take(s->archive, s, &bytes);
+		n = read_block(s->archive, s, &bytes);
 	} while (n > 0 && s->members);
 	if (n != 0)
-		return broken(s, f);
+		return fail_archive(s, f);
 	return check_gzip(s, f);
 }
 
@@ -410,9 +411,9 @@ source_member(struct source *s, const char **name, struct fail *f)
 
 	s->rest_size = 0;
 	if (got == ARCHIVE_EOF)
-		return finish(s, f);
+		return check_end(s, f);
 	if (got != ARCHIVE_OK)
-		return broken(s, f);
+		return fail_archive(s, f);
 	if (name) {
 		*name = archive_entry_pathname(s->member);
 		if (!*name)
@@ -458,9 +459,9 @@ source_read(struct source *s, const void **bytes, size_t *size,
 			return 0;
 		}
 		if (got == ARCHIVE_EOF)
-			return finish(s, f);
+			return check_end(s, f);
 		if (got != ARCHIVE_OK)
-			return broken(s, f);
+			return fail_archive(s, f);
 	}
 	s->given += *size;
 	if (s->gzip)

@@ -70,8 +70,8 @@ add_input(struct names *n, const char *input, struct fail *f)
 
 /* Set *size to the bytes of a file that can be cut; UINT64_MAX: it cannot. */
 static int
-size_to_cut(const char *name, const struct format *format, uint64_t *size,
-	    struct fail *f)
+size_to_split(const char *name, const struct format *format, uint64_t *size,
+	      struct fail *f)
 {
 	struct source *source;
 	struct stat st;
@@ -119,9 +119,9 @@ add_splits(struct splits *s, uint64_t size, uint64_t each, struct fail *f)
 }
 
 static int
-cut_all(struct splits *s, const struct names *n,
-	const struct record_range_format *how, bool labelled, uint64_t each,
-	struct fail *f)
+split_all(struct splits *s, const struct names *n,
+	  const struct record_range_format *how, bool labelled, uint64_t each,
+	  struct fail *f)
 {
 	uint64_t size;
 
@@ -135,7 +135,7 @@ cut_all(struct splits *s, const struct names *n,
 			return fail(f, FAIL_NOINPUT, "%s: no file of labels "
 				    "follows it, which %s needs", name,
 				    format->name);
-		if (size_to_cut(name, format, &size, f) < 0)
+		if (size_to_split(name, format, &size, f) < 0)
 			return -1;
 		s->file = mem_resize(s->file, s->files + 1, sizeof(*s->file));
 		s->file[s->files++] = (struct split_file){
@@ -161,7 +161,7 @@ splits_cut(struct splits *s, char *const *inputs, size_t count,
 	for (size_t i = 0; i < count && got == 0; i++)
 		got = add_input(&n, inputs[i], f);
 	if (got == 0)
-		got = cut_all(s, &n, how, labelled, size, f);
+		got = split_all(s, &n, how, labelled, size, f);
 	for (size_t i = 0; i < n.count; i++)
 		free(n.name[i]);
 	free(n.name);

@@ -115,7 +115,7 @@ skip_word(char *p)
 }
 
 static int
-misfit(const char *p, const char *what, struct fail *f)
+fail_word(const char *p, const char *what, struct fail *f)
 {
 	char shown[FEATURE_SET_SHOWN];
 	size_t size = 0;
@@ -132,7 +132,7 @@ misfit(const char *p, const char *what, struct fail *f)
  * the label is a number the word must be one.
  */
 static char *
-pass_label(const struct input *in, char *p, char *end, struct fail *f)
+skip_label(const struct input *in, char *p, char *end, struct fail *f)
 {
 	float ignored;
 
@@ -141,7 +141,7 @@ pass_label(const struct input *in, char *p, char *end, struct fail *f)
 	if (!in || in->kind == INPUT_STRING || !is_end(*skip_blanks(end)) ||
 	    number_float(p, &ignored) == end)
 		return end;
-	misfit(p, "is not a label, which is a number", f);
+	fail_word(p, "is not a label, which is a number", f);
 	return NULL;
 }
 
@@ -154,7 +154,7 @@ read_label(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 	const char saved = *end;
 
 	if (!s->label)
-		return pass_label(s->apart, p, end, f);
+		return skip_label(s->apart, p, end, f);
 	*end = '\0';
 
 	const int got = feature_set_text(&b->label, b->examples, p,
@@ -180,12 +180,12 @@ read_pair(const struct svmlight *s, char *p, uint64_t next, uint64_t *row,
 			  number_float(colon + 1, value) : NULL;
 
 	if (!end || (!is_end(*end) && !is_blank(*end)))
-		misfit(p, "is not id:number", f);
+		fail_word(p, "is not id:number", f);
 	else if (!isfinite(*value))
-		misfit(p, "is too large for a float", f);
+		fail_word(p, "is too large for a float", f);
 	else if (fits && id < s->first)
-		misfit(p, "has the id 0; they begin at 1, or the input says "
-		       "zero_based=true", f);
+		fail_word(p, "has the id 0; they begin at 1, or the input says "
+			  "zero_based=true", f);
 	else if (!fits || id - s->first >= s->size)
 		fail(f, FAIL_DATA, "id %s is out of range, %llu to %llu",
 		     feature_set_shown(p, (size_t)(colon - p), shown),
@@ -291,7 +291,7 @@ next_record(struct svmlight *s, char **start, struct fail *f)
 
 /* Does the line at p begin with a pair or a "qid:n", without a label? */
 static bool
-is_bare(char *p)
+is_unlabelled(char *p)
 {
 	return memchr(p, ':', (size_t)(skip_word(p) - p)) != NULL;
 }
@@ -318,7 +318,8 @@ next_unlabelled(struct svmlight *s, char **start, struct fail *f)
 			s->lines_are = BARE;
 		} else if (!is_end(*p)) {
 			if (s->lines_are == UNKNOWN)
-				s->lines_are = is_bare(p) ? BARE : LABELLED;
+				s->lines_are = is_unlabelled(p) ? BARE :
+					LABELLED;
 			s->waits = true;
 		} else if (*p != '#') {
 			if (check_end(s, p, f) != 0) {
@@ -341,7 +342,7 @@ next_unlabelled(struct svmlight *s, char **start, struct fail *f)
 
 /* An example without features. */
 static void
-read_nothing(const struct svmlight *s, struct batch *b)
+add_empty(const struct svmlight *s, struct batch *b)
 {
 	struct feature *to = &b->feature[0];
 
@@ -363,7 +364,7 @@ svmlight_read(void *state, struct batch *b, struct fail *f)
 	if (got <= 0 || !b)
 		return got;
 	if (!p) {
-		read_nothing(s, b);
+		add_empty(s, b);
 		return 1;
 	}
 	p = read_label(s, b, p, f);

@@ -97,7 +97,7 @@ extension_of(const char *name)
 
 /* Go to the next member that belongs to a sample. */
 static int
-advance(struct tar *t, struct fail *f)
+next_member(struct tar *t, struct fail *f)
 {
 	const char *name;
 	int got;
@@ -195,7 +195,7 @@ next_sample(struct tar *t, bool pass, struct fail *f)
 		if (m && m->wanted && !pass && m->times++ == 0 &&
 		    load(m, t->source, f) != 0)
 			return -1;
-		if (advance(t, f) != 0)
+		if (next_member(t, f) != 0)
 			return -1;
 	}
 	return 1;
@@ -395,7 +395,7 @@ add_columns(struct tar *t, size_t member)
 }
 
 static void
-want_members(struct tar *t, const struct feed *feed)
+mark_wanted(struct tar *t, const struct feed *feed)
 {
 	for (size_t i = 0; i < feed->count; i++)
 		t->member[t->from[feed->column[i]]].wanted = true;
@@ -411,8 +411,8 @@ plan(struct tar *t, const struct read_spec *want, struct fail *f)
 	for (size_t i = 0; i < t->members; i++)
 		t->member[i].wanted = false;
 	for (size_t i = 0; i < t->columns.feeds; i++)
-		want_members(t, &t->columns.feed[i]);
-	want_members(t, &t->columns.label);
+		mark_wanted(t, &t->columns.feed[i]);
+	mark_wanted(t, &t->columns.label);
 	return 0;
 }
 
@@ -432,7 +432,7 @@ begin(struct tar *t, const struct read_spec *want, const char *file,
       struct fail *f)
 {
 	t->source = source_open_archive(file, want->commands, f);
-	if (!t->source || advance(t, f) != 0)
+	if (!t->source || next_member(t, f) != 0)
 		return -1;
 
 	const int got = next_sample(t, false, f);

@@ -408,7 +408,8 @@ feature_set_offset(struct feature *f, size_t example, size_t offset)
 }
 
 void
-noes_add(struct noes *noes, const float *label, size_t n)
+negative_labels_add(struct negative_labels *negatives, const float *label,
+		    size_t n)
 {
 	bool zero = false, minus = false;
 
@@ -416,14 +417,15 @@ noes_add(struct noes *noes, const float *label, size_t n)
 		zero |= (label[i] == 0) & !signbit(label[i]);
 		minus |= (label[i] == 0) & !!signbit(label[i]);
 	}
-	noes->zero = noes->zero || zero;
-	noes->minus = noes->minus || minus;
+	negatives->zero = negatives->zero || zero;
+	negatives->minus = negatives->minus || minus;
 }
 
 void
-noes_add_batch(struct noes *noes, const struct batch *b)
+negative_labels_add_batch(struct negative_labels *negatives,
+			  const struct batch *b)
 {
 	if (b->label.input && b->label.input->binary)
-		noes_add(noes, b->label.value,
-			 batch_examples(b, &b->label));
+		negative_labels_add(negatives, b->label.value,
+				    batch_examples(b, &b->label));
 }

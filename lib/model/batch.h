@@ -29,21 +29,22 @@
  * but that of a -1 has its sign, so that a mixture can be refused: 0, -1 and 1
  * in one data set would be three classes.
  */
-struct noes {
+struct negative_labels {
 	bool zero, minus;
 };
 
 /* Record the kinds of 0 among n labels. */
-void noes_add(struct noes *, const float *label, size_t n);
+void negative_labels_add(struct negative_labels *, const float *label,
+			 size_t n);
 
 struct batch;
 /* Record those of a batch's labels, if these are binary. */
-void noes_add_batch(struct noes *, const struct batch *);
+void negative_labels_add_batch(struct negative_labels *, const struct batch *);
 
 struct feature {
 	const struct input *input;	/* borrowed from the model */
-	const struct noes *noes;	/* of the labels read before; NULL:
-					   none */
+	const struct negative_labels *negatives;	/* of the labels read
+							   before, or NULL */
 	float *value;
 	uint32_t *id, *high;
 	float *weight;

@@ -35,7 +35,7 @@ struct blocks {
 	struct record_range_format how;
 	struct cache cache;
 	struct skip_records bad;
-	struct noes noes;
+	struct negative_labels negatives;
 	struct order order;
 	struct kept *kept;
 	size_t count;		/* number of kept blocks */
@@ -201,7 +201,7 @@ blocks_new(const struct model *model, size_t dataset,
 	b->how.cache = cache ? &b->cache : NULL;
 	b->bad.most = max_bad;
 	b->how.bad = &b->bad;
-	b->how.noes = &b->noes;
+	b->how.negatives = &b->negatives;
 	b->how.order = &b->order;
 	b->kept = mem_alloc(kept, sizeof(*b->kept));
 	b->count = kept;

@@ -76,7 +76,7 @@ result_write(struct pack *p, const struct result *r)
 	pack_uint(p, r->mixed);
 	pack_uint(p, message_double_bits(r->loss));
 	pack_uint(p, r->scores);
-	pack_uint(p, r->noes.zero + 2u * r->noes.minus);
+	pack_uint(p, r->negatives.zero + 2u * r->negatives.minus);
 	traffic_write(p, &r->traffic);
 	pack_uint(p, message_double_bits(r->kept));
 	for (size_t i = 0; i < r->metrics; i++)
@@ -101,7 +101,7 @@ is_line(const struct frame *json)
 bool
 result_read(struct unpack *u, struct result *r, size_t metrics)
 {
-	uint64_t noes;
+	uint64_t negatives;
 
 	u->bad = unpack_array(u) != NUMBERS + metrics * METRIC_SUMS || u->bad;
 	r->step = unpack_uint(u);
@@ -113,8 +113,8 @@ result_read(struct unpack *u, struct result *r, size_t metrics)
 	r->mixed = unpack_below(u, 2);
 	r->loss = message_double(unpack_uint(u));
 	r->scores = unpack_uint(u);
-	noes = unpack_below(u, 4);
-	r->noes = (struct noes){ noes & 1, noes & 2 };
+	negatives = unpack_below(u, 4);
+	r->negatives = (struct negative_labels){ negatives & 1, negatives & 2 };
 	r->traffic = traffic_read(u);
 	r->kept = message_double(unpack_uint(u));
 	r->metrics = metrics;

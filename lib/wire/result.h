@@ -51,7 +51,7 @@ struct result {
 	size_t metrics;
 	double sum[RESULT_METRICS][METRIC_SUMS];
 	size_t scores;		/* how many scores are this result's */
-	struct noes noes;	/* of its labels */
+	struct negative_labels negatives;	/* of its labels */
 	struct traffic traffic;
 	double kept;		/* the sum of squares of the residual that its
 				   push leaves */

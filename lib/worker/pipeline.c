@@ -922,7 +922,7 @@ train(struct pipeline *p, struct inflight *s, struct fail *f)
 			      .loss = compute_loss(s->compute) };
 	r->json = (struct frame){ json.data, json.size, NULL };
 	result_metrics(r, p->metric, p->metrics, s->state);
-	noes_add_batch(&r->noes, &s->batch);
+	negative_labels_add_batch(&r->negatives, &s->batch);
 	s->ended = compute_ended(s->compute);
 	p->taken += s->asked == 0 ? r->examples : 0;
 	if (status == 0) {

@@ -50,13 +50,14 @@ given(uint64_t peer, uint64_t shard, uint64_t shards)
 }
 
 static int
-done(uint64_t peer, uint64_t examples, const struct noes *noes, size_t scores)
+done(uint64_t peer, uint64_t examples, const struct negative_labels *negatives,
+     size_t scores)
 {
 	static const float score[] = { 0.9f, 0.1f };
 	static const unsigned char positive[] = { 1, 0 };
 	const struct result r = { .examples = examples, .loss = 2,
 				  .metrics = 1, .scores = scores,
-				  .noes = *noes };
+				  .negatives = *negatives };
 	struct message m = { .kind = MESSAGE_EVALUATED, .frames = 3,
 			     .request = asked[peer] };
 	struct pack p = { 0 };
@@ -73,7 +74,7 @@ done(uint64_t peer, uint64_t examples, const struct noes *noes, size_t scores)
 	return status;
 }
 
-static const struct noes none;
+static const struct negative_labels none;
 
 static void
 scored(void)
@@ -165,7 +166,8 @@ refused(void)
 static void
 three_classes(void)
 {
-	const struct noes zero = { .zero = true }, minus = { .minus = true };
+	const struct negative_labels zero = { .zero = true },
+		minus = { .minus = true };
 
 	begin();
 	given(A, 0, 2);

@@ -23,7 +23,7 @@ sample(struct rng *rng, size_t metrics)
 		.voided = rng_below(rng, 2), .mixed = rng_below(rng, 2),
 		.loss = rng_unit(rng_next(rng)) - .5, .metrics = metrics,
 		.scores = rng_below(rng, 100),
-		.noes = { rng_below(rng, 2), rng_below(rng, 2) },
+		.negatives = { rng_below(rng, 2), rng_below(rng, 2) },
 		.traffic = { { rng_next(rng), rng_below(rng, 9), 7 },
 			     { 1, 2, rng_next(rng) }, 0.5, -2 },
 		.json = { json, rng_below(rng, sizeof(json)), NULL }
@@ -43,8 +43,9 @@ same(const struct result *a, const struct result *b)
 		a->microseconds == b->microseconds &&
 		a->voided == b->voided && a->mixed == b->mixed &&
 		a->loss == b->loss && a->metrics == b->metrics &&
-		a->scores == b->scores && a->noes.zero == b->noes.zero &&
-		a->noes.minus == b->noes.minus &&
+		a->scores == b->scores &&
+			a->negatives.zero == b->negatives.zero &&
+		a->negatives.minus == b->negatives.minus &&
 		memcmp(&a->traffic, &b->traffic, sizeof(a->traffic)) == 0 &&
 		a->json.size == b->json.size &&
 		(a->json.size == 0 || memcmp(a->json.data, b->json.data,
