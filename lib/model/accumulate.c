@@ -245,7 +245,7 @@ add_part(struct accumulator *a, size_t v, struct part *to,
  * if it has trained a copy.
  */
 static struct part
-leaf(struct accumulator *a, size_t v)
+batch_gradient(struct accumulator *a, size_t v)
 {
 	struct part p = a->row[v];
 
@@ -262,7 +262,7 @@ copy_leaf(struct accumulator *a, struct sum *to)
 		to->part = mem_alloc(a->variables, sizeof(*to->part));
 	to->level = 0;
 	for (size_t v = 0; v < a->variables; v++) {
-		const struct part from = leaf(a, v);
+		const struct part from = batch_gradient(a, v);
 		const size_t width = width_of(a, v);
 		struct part *p = &to->part[v];
 
@@ -298,7 +298,7 @@ add_leaf(struct accumulator *a)
 		return;
 	}
 	for (size_t v = 0; v < a->variables; v++) {
-		const struct part from = leaf(a, v);
+		const struct part from = batch_gradient(a, v);
 
 		add_part(a, v, &last->part[v], &from);
 	}
@@ -314,7 +314,7 @@ add_leaf(struct accumulator *a)
  * was looked up by some batch.
  */
 static void
-give_sums(struct accumulator *a, struct compute *step)
+copy_sums(struct accumulator *a, struct compute *step)
 {
 	for (size_t v = 0; v < a->variables; v++) {
 		const struct part *p = &a->sum[0].part[v];
@@ -341,7 +341,7 @@ accumulate_train(struct accumulator *a, struct compute *step,
 	}
 	while (a->sums > 1)
 		add_last(a);
-	give_sums(a, step);
+	copy_sums(a, step);
 	local_steps_end(a->local, step, a->examples);
 	compute_set_loss(step, a->loss, a->examples);
 	return 0;

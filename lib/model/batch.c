@@ -98,8 +98,8 @@ append_offsets(struct feature *to, size_t examples, const size_t *from,
  * from at on.
  */
 static void
-spread(struct feature *to, size_t at, const struct feature *from, size_t first,
-       size_t n)
+copy_gathered(struct feature *to, size_t at, const struct feature *from,
+	      size_t first, size_t n)
 {
 	uint32_t *low = feature_ids(to, at, n), high[SOME];
 
@@ -136,7 +136,7 @@ append(struct feature *to, size_t examples, const struct feature *from,
 		return;
 	}
 	if (from->is_gathered) {
-		spread(to, at, from, first, n);
+		copy_gathered(to, at, from, first, n);
 	} else {
 		memcpy(feature_ids(to, at, n), from->id + first,
 		       n * sizeof(*to->id));
@@ -306,7 +306,7 @@ feature_spread(struct feature *f, size_t at, size_t n)
 	const struct feature was = *f;
 
 	f->is_gathered = false;
-	spread(f, at, &was, 0, n);
+	copy_gathered(f, at, &was, 0, n);
 }
 
 uint32_t *
@@ -342,8 +342,8 @@ are_all(const char *item, size_t n, const void *usual)
  * NULL while all items have the usual value; return the array as it is now.
  */
 static void *
-add_beside(void *there, size_t *room, size_t at, const void *item, size_t n,
-	   const void *usual)
+add_optional(void *there, size_t *room, size_t at, const void *item, size_t n,
+	     const void *usual)
 {
 	char *all;
 
@@ -364,7 +364,7 @@ feature_add_high(struct feature *f, size_t at, const uint32_t *high, size_t n)
 {
 	static const uint32_t usual = 0;
 
-	f->high = add_beside(f->high, &f->high_room, at, high, n, &usual);
+	f->high = add_optional(f->high, &f->high_room, at, high, n, &usual);
 }
 
 void
@@ -373,8 +373,8 @@ feature_add_weights(struct feature *f, size_t at, const float *weight,
 {
 	static const float usual = 1;
 
-	f->weight = add_beside(f->weight, &f->weight_room, at, weight, n,
-			       &usual);
+	f->weight = add_optional(f->weight, &f->weight_room, at, weight, n,
+				 &usual);
 }
 
 void

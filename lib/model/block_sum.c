@@ -24,7 +24,7 @@ block_sum_new(void)
 }
 
 static void
-give_back(struct block_sum *s, float *array)
+add_spare(struct block_sum *s, float *array)
 {
 	s->spare = mem_grow(s->spare, s->spares, &s->spare_room,
 			    sizeof(*s->spare));
@@ -36,12 +36,12 @@ give_back(struct block_sum *s, float *array)
  * the sum.
  */
 static void
-take_back(struct block_sum *s)
+release_nodes(struct block_sum *s)
 {
 	for (size_t k = 0; k < LEVELS; k++)
 		for (size_t i = 0; i < BLOCKS; i++) {
 			if (s->node[k][i])
-				give_back(s, s->node[k][i]);
+				add_spare(s, s->node[k][i]);
 			s->node[k][i] = NULL;
 		}
 }
@@ -49,7 +49,7 @@ take_back(struct block_sum *s)
 static void
 release_spares(struct block_sum *s)
 {
-	take_back(s);
+	release_nodes(s);
 	for (size_t i = 0; i < s->spares; i++)
 		free(s->spare[i]);
 	s->spares = 0;
@@ -69,7 +69,7 @@ void
 block_sum_begin(struct block_sum *s, struct crew *crew, size_t blocks,
 		size_t floats)
 {
-	take_back(s);
+	release_nodes(s);
 	if (floats > s->room) {
 		release_spares(s);
 		s->room = floats;
@@ -115,7 +115,7 @@ is_alone(const struct block_sum *s, size_t level, size_t number)
  * for it and return NULL.
  */
 static float *
-meet(struct block_sum *s, size_t level, size_t number, float *mine)
+take_other_half(struct block_sum *s, size_t level, size_t number, float *mine)
 {
 	float *other;
 
@@ -143,12 +143,12 @@ block_sum_add(struct block_sum *s, size_t block, float *gradient)
 
 		if (is_alone(s, level, block))
 			continue;
-		other = meet(s, level, block, gradient);
+		other = take_other_half(s, level, block, gradient);
 		if (!other)
 			return;
 		kernel_add(gradient, other, s->floats);
 		crew_lock(s->crew);
-		give_back(s, other);
+		add_spare(s, other);
 		crew_unlock(s->crew);
 	}
 	s->node[top][0] = gradient;

@@ -53,7 +53,7 @@ can_be_in_place(const struct node *n, const size_t *uses)
  * stride.
  */
 static void
-take_in(const struct node *concat, const size_t *uses)
+place_concat_inputs(const struct node *concat, const size_t *uses)
 {
 	size_t at = 0;
 
@@ -83,7 +83,7 @@ buffer_plan_find(struct model *m)
 		n->room = n->layer && (n->layer->aliases_input || n->in_place) ?
 			n->in[0]->room : n;
 		if (n->layer && n->layer->holds_inputs && n->shape.rank == 1)
-			take_in(n, uses);
+			place_concat_inputs(n, uses);
 	}
 	free(uses);
 }

@@ -560,7 +560,7 @@ check_metric(const struct model *m, const struct metric *metric,
  * a sigmoid nor a softmax of two changes the order.
  */
 static void
-look_at_logits(struct metric *metric, const struct node *n)
+rank_by_logits(struct metric *metric, const struct node *n)
 {
 	if (!metric_keeps_scores(metric) || !n->kind)
 		return;
@@ -629,7 +629,7 @@ define_metric(struct model *m, struct statement *st, struct fail *f)
 	if (metric_parse(&metric, st->word[1], f))
 		return fail_at(f, "%s", s->where);
 	metric.threshold = m->loss.kind->threshold;
-	look_at_logits(&metric, n);
+	rank_by_logits(&metric, n);
 	if (settings_bool(s, "weighted", &metric.weighted, f) ||
 	    check_metric(m, &metric, n, s->where, f))
 		return -1;

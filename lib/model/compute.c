@@ -364,7 +364,7 @@ make_room(float **p, size_t *room, size_t n)
  * number.
  */
 static size_t
-join(struct batch *b, const struct group *g, struct sorter *sorter)
+join_ids(struct batch *b, const struct group *g, struct sorter *sorter)
 {
 	size_t at = 0;
 
@@ -392,7 +392,7 @@ prepare(struct unique_ids *to, struct batch *b, const struct group *g,
 	size_t n;
 
 	if (g->features > 1) {
-		n = join(b, g, sorter);
+		n = join_ids(b, g, sorter);
 		input_gather(x->input, to, sorter, ids_joined(sorter), n);
 	} else if (!x->is_gathered) {
 		n = feature_count(x, batch_examples(b, x));
@@ -694,8 +694,8 @@ find_crowds(struct compute *c)
 
 /* Set where a node's numbers lie if it is an input or has memory of its own. */
 static void
-place(const struct compute *c, const struct lane *l, struct pass *p,
-      float **value, float **gradient)
+set_node_buffers(const struct compute *c, const struct lane *l, struct pass *p,
+		 float **value, float **gradient)
 {
 	const struct node *n = p->node;
 	const size_t examples = c->batch->each ?
@@ -764,7 +764,7 @@ wire_table(const struct compute *c, const struct lane *l, struct pass *p,
  * in another node's memory.
  */
 static void
-wire(const struct compute *c, const struct lane *l, struct pass *p)
+set_node_inputs(const struct compute *c, const struct lane *l, struct pass *p)
 {
 	const struct node *n = p->node;
 
@@ -881,7 +881,7 @@ compute_gradient_hold(const struct compute *c, size_t v)
 
 /* Take n examples of the batch, from the first on. */
 static void
-take_some(const struct compute *c, struct lane *l, size_t first, size_t n)
+begin_examples(const struct compute *c, struct lane *l, size_t first, size_t n)
 {
 	const struct model *m = c->model;
 	float *value, *gradient;
@@ -896,9 +896,9 @@ take_some(const struct compute *c, struct lane *l, size_t first, size_t n)
 	value = l->value;
 	gradient = l->gradient;
 	for (size_t i = 0; i < m->nodes; i++)
-		place(c, l, &l->pass[i], &value, &gradient);
+		set_node_buffers(c, l, &l->pass[i], &value, &gradient);
 	for (size_t i = 0; i < m->nodes; i++)
-		wire(c, l, &l->pass[i]);
+		set_node_inputs(c, l, &l->pass[i]);
 }
 
 /* Return Keras's penalty, l1 sum |w| + l2 sum w^2, of the rows at hand. */
@@ -1045,7 +1045,7 @@ static void
 pass_forward(struct compute *c, enum step_op op)
 {
 	begin_pass(c, false);
-	take_some(c, c->lane, 0, c->batch->examples);
+	begin_examples(c, c->lane, 0, c->batch->examples);
 	forward(c, c->lane, 0);
 	c->loss += loss_at(c, c->lane);
 	ask_program(c, op, 0);
@@ -1345,8 +1345,8 @@ train(struct compute *c, struct lane *l, size_t first, size_t examples,
 	double loss = 0;
 
 	for (; first < end; first += l->examples) {
-		take_some(c, l, first, end - first < most ? end - first :
-			  most);
+		begin_examples(c, l, first, end - first < most ? end - first :
+			       most);
 		l->fresh = l->dense && first == begun;
 		forward(c, l, c->seed);
 		loss += loss_at(c, l);
@@ -1404,7 +1404,7 @@ compute_train_ask(struct compute *c, uint64_t seed)
 	begin_train(c);
 	c->lane->first = c->lane->examples = 0;
 	if (model_reads(c->model, c->line)) {
-		take_some(c, c->lane, 0, c->batch->examples);
+		begin_examples(c, c->lane, 0, c->batch->examples);
 		forward(c, c->lane, seed);
 	}
 	ask_program(c, STEP_TRAIN, seed);
@@ -1557,7 +1557,7 @@ begin_slices(void *self, size_t member)
 		for (size_t k = 0; k < m->nodes; k++)
 			place_slice(c, l, m->node[k]);
 		for (size_t k = 0; k < m->nodes; k++)
-			wire(c, l, &l->pass[k]);
+			set_node_inputs(c, l, &l->pass[k]);
 	}
 }
 
@@ -1635,7 +1635,7 @@ take_slices(struct compute *c)
 	}
 	/* A barrier's own gradients are added to those of the first block. */
 	c->whole->dense = c->slice->dense;
-	take_some(c, c->whole, 0, c->batch->examples);
+	begin_examples(c, c->whole, 0, c->batch->examples);
 	run_slices(c, begin_slices, 0, 0);
 }
 

@@ -161,8 +161,8 @@ add_range(struct text *out, struct range r)
 
 /* Check a loss that takes the numbers of a layer for probabilities. */
 static int
-look_at_probability(const struct model *m, struct range r, struct text *out,
-		    struct fail *f)
+check_probability(const struct model *m, struct range r, struct text *out,
+		  struct fail *f)
 {
 	const struct node *n = m->loss_node;
 	const char *link = m->loss.kind->link;
@@ -191,7 +191,7 @@ look_at_probability(const struct model *m, struct range r, struct text *out,
 
 /* Check a loss that takes the numbers of a layer for logits. */
 static void
-look_at_logits(const struct model *m, struct range r, struct text *out)
+check_logits(const struct model *m, struct range r, struct text *out)
 {
 	const struct node *n = m->loss_node;
 	const bool one_sided = r.low >= 0 || r.high <= 0;
@@ -206,7 +206,7 @@ look_at_logits(const struct model *m, struct range r, struct text *out)
 }
 
 static void
-look_at_value(const struct model *m, struct range r, struct text *out)
+check_value(const struct model *m, struct range r, struct text *out)
 {
 	const struct node *n = m->loss_node;
 	const char *loss = m->loss.kind->name;
@@ -249,7 +249,7 @@ constant(const struct node *n)
  * leads to them is not trained.
  */
 static int
-look_at_constants(const struct model *m, struct text *out, struct fail *f)
+check_constants(const struct model *m, struct text *out, struct fail *f)
 {
 	for (size_t i = 0; i < m->nodes; i++) {
 		const struct node *n = m->node[i];
@@ -268,7 +268,7 @@ look_at_constants(const struct model *m, struct text *out, struct fail *f)
 }
 
 static int
-look_at_weights(const struct model *m, struct text *out, struct fail *f)
+check_weights(const struct model *m, struct text *out, struct fail *f)
 {
 	const size_t n = m->loss.kind->classes ? node_size(m->loss_node) : 2;
 	size_t zeros = 0;
@@ -285,7 +285,7 @@ look_at_weights(const struct model *m, struct text *out, struct fail *f)
 }
 
 static void
-look_at_classes(const struct model *m, struct text *out)
+check_classes(const struct model *m, struct text *out)
 {
 	const size_t classes = node_size(m->prediction);
 	const uint64_t labels = m->label.binary ? 2 : m->label.rows;
@@ -307,8 +307,8 @@ is_one_sided(const struct node *n, struct range r, double threshold)
 }
 
 static void
-look_at_threshold(const struct metric *metric, const struct node *n,
-		  struct range r, struct text *out)
+check_threshold(const struct metric *metric, const struct node *n,
+		struct range r, struct text *out)
 {
 	const char *name = metric_name(metric);
 	const double threshold = (double)metric->threshold;
@@ -324,15 +324,15 @@ look_at_threshold(const struct metric *metric, const struct node *n,
 }
 
 static void
-look_at_metrics(const struct model *m, const struct range *of,
-		struct text *out)
+check_metrics(const struct model *m, const struct range *of,
+	      struct text *out)
 {
 	for (size_t i = 0; i < m->metrics; i++) {
 		const struct node *n = m->metric_node[i];
 		const struct range r = of[n->index];
 		const char *name = metric_name(&m->metric[i]);
 
-		look_at_threshold(&m->metric[i], n, r, out);
+		check_threshold(&m->metric[i], n, r, out);
 		if (strcmp(name, "sparse_top_k_categorical_accuracy") == 0 &&
 		    m->metric[i].k >= node_size(n))
 			text_add(out, "metric %s: %s has %zu classes, so that "
@@ -357,7 +357,7 @@ is_trained(const struct variable *v)
 }
 
 static void
-look_at_rates(const struct model *m, struct text *out)
+check_rates(const struct model *m, struct text *out)
 {
 	size_t trained = 0, frozen = 0;
 
@@ -428,7 +428,7 @@ gives_zeros(const struct start *s, const struct node *n)
 
 /* Return whether a gradient that has reached the layer reaches its input i. */
 static bool
-goes_on(const struct start *s, const struct node *n, size_t i)
+reaches_input(const struct start *s, const struct node *n, size_t i)
 {
 	const bool none = s->none[n->in[i]->index];
 
@@ -447,7 +447,7 @@ goes_on(const struct start *s, const struct node *n, size_t i)
  * Return whether a gradient that has reached the layer reaches its variable i.
  */
 static bool
-comes_to(const struct start *s, const struct node *n, size_t i)
+reaches_variable(const struct start *s, const struct node *n, size_t i)
 {
 	if (is_one_of(n, MATRICES) && i == 0)
 		return !s->none[n->in[0]->index];
@@ -472,12 +472,12 @@ find_more(struct start *s)
 		const struct node *n = m->node[i];
 
 		for (size_t k = 0; s->reached[i] && k < n->ins; k++)
-			if (goes_on(s, n, k))
+			if (reaches_input(s, n, k))
 				s->reached[n->in[k]->index] = true;
 		for (size_t k = 0; s->reached[i] && k < n->variables; k++) {
 			const size_t v = n->variable[k];
 
-			if (s->moves[v] || !comes_to(s, n, k))
+			if (s->moves[v] || !reaches_variable(s, n, k))
 				continue;
 			s->moves[v] = more = true;
 			s->zero[v] = s->zero[v] &&
@@ -512,7 +512,7 @@ find_used(const struct model *m)
 }
 
 static void
-look_at_zeros(const struct model *m, struct text *out)
+check_zeros(const struct model *m, struct text *out)
 {
 	bool *used = find_used(m);
 	struct start s = {
@@ -549,26 +549,26 @@ look_at_zeros(const struct model *m, struct text *out)
 }
 
 static int
-look_at_loss(const struct model *m, struct text *out, struct fail *f)
+check_loss(const struct model *m, struct text *out, struct fail *f)
 {
 	struct range *of = find_ranges(m);
 	const struct range r = of[m->loss_node->index];
 	int status = 0;
 
 	if (!m->loss.kind->link)
-		look_at_value(m, r, out);
+		check_value(m, r, out);
 	else if (m->loss.logits)
-		look_at_logits(m, r, out);
+		check_logits(m, r, out);
 	else
-		status = look_at_probability(m, r, out, f);
+		status = check_probability(m, r, out, f);
 	if (status == 0)
-		status = look_at_weights(m, out, f);
+		status = check_weights(m, out, f);
 	if (status == 0 && m->loss.label_smoothing >= 1)
 		status = fail(f, FAIL_CONFIG, "%s: with label_smoothing=1 all "
 			      "labels are the same", m->loss_where);
 	if (status == 0) {
-		look_at_classes(m, out);
-		look_at_metrics(m, of, out);
+		check_classes(m, out);
+		check_metrics(m, of, out);
 	}
 	free(of);
 	return status;
@@ -578,11 +578,11 @@ look_at_loss(const struct model *m, struct text *out, struct fail *f)
 int
 model_doubts(const struct model *m, struct text *out, struct fail *f)
 {
-	if (look_at_constants(m, out, f) < 0 ||
-	    (m->loss.kind && look_at_loss(m, out, f) < 0))
+	if (check_constants(m, out, f) < 0 ||
+	    (m->loss.kind && check_loss(m, out, f) < 0))
 		return -1;
-	look_at_rates(m, out);
+	check_rates(m, out);
 	if (m->loss.kind)
-		look_at_zeros(m, out);
+		check_zeros(m, out);
 	return 0;
 }

@@ -142,7 +142,7 @@ window_at(const struct private *own, size_t place)
 }
 
 static void
-lay_out(const struct pass *p)
+unfold_windows(const struct pass *p)
 {
 	const struct private *own = p->node->private;
 	const size_t width = own->channels, all = own->size * width;
@@ -162,7 +162,7 @@ lay_out(const struct pass *p)
 
 /* Add the gradient of each window to that of the input rows in it. */
 static void
-gather_up(const struct pass *p)
+fold_gradients(const struct pass *p)
 {
 	const struct private *own = p->node->private;
 	const size_t width = own->channels, all = own->size * width;
@@ -184,7 +184,7 @@ forward(const struct pass *p)
 	const struct private *own = p->node->private;
 	const size_t rows = p->examples * own->places;
 
-	lay_out(p);
+	unfold_windows(p);
 	kernel_fill_rows(p->out.value, own->use_bias ? p->w[BIAS] : NULL,
 			 rows, own->filters);
 	kernel_gemm((struct gemm){ .m = rows, .n = own->filters,
@@ -215,7 +215,7 @@ backward(const struct pass *p)
 	kernel_gemm((struct gemm){ .m = rows, .n = width, .k = own->filters,
 				   .transpose_b = true },
 		    p->out.gradient, p->w[KERNEL], p->scratch);
-	gather_up(p);
+	fold_gradients(p);
 }
 
 const struct layer layer_conv1d = {

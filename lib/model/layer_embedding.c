@@ -71,7 +71,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
  * double, since for large weights it is smaller than a float can be.
  */
 static double
-share(const struct flow *in, struct bag bag, enum combiner combiner)
+bag_factor(const struct flow *in, struct bag bag, enum combiner combiner)
 {
 	double sum = 0;
 
@@ -151,8 +151,8 @@ combine(const struct pass *p)
 		float *out = p->out.value + i * p->out.stride;
 
 		memset(out, 0, dim * sizeof(*out));
-		flow_add_rows(in, bag, share(in, bag, own->combiner), p->w[0],
-			      dim, out);
+		flow_add_rows(in, bag, bag_factor(in, bag, own->combiner),
+			      p->w[0], dim, out);
 	}
 }
 
@@ -165,7 +165,7 @@ add_to_combined(const struct pass *p)
 
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
-		const double scale = share(in, bag, own->combiner);
+		const double scale = bag_factor(in, bag, own->combiner);
 
 		for (size_t j = bag.first; j < bag.first + bag.count; j++)
 			kernel_axpy(p->dw[0] + in->to[j] * dim,

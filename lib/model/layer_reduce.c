@@ -81,8 +81,8 @@ add_up(float *restrict y, const float *restrict x, size_t outer,
 }
 
 static TARGET_CLONES void
-hand_out(float *restrict dx, const float *restrict dy, size_t outer,
-	 struct private own)
+spread_gradient(float *restrict dx, const float *restrict dy, size_t outer,
+		struct private own)
 {
 	for (; outer > 0; outer--, dy += own.inner)
 		for (size_t j = 0; j < own.count; j++, dx += own.inner)
@@ -108,8 +108,8 @@ add_up_last(float *restrict y, const float *restrict x, size_t outer,
 }
 
 static TARGET_CLONES void
-hand_out_last(float *restrict dx, const float *restrict dy, size_t outer,
-	      struct private own)
+spread_gradient_last(float *restrict dx, const float *restrict dy, size_t outer,
+		     struct private own)
 {
 	for (size_t i = 0; i < outer; i++, dx += own.count)
 		for (size_t j = 0; j < own.count; j++)
@@ -130,7 +130,7 @@ backward(const struct pass *p)
 {
 	const struct private *own = p->node->private;
 
-	(own->inner == 1 ? hand_out_last : hand_out)(
+	(own->inner == 1 ? spread_gradient_last : spread_gradient)(
 		p->in[0].gradient, p->out.gradient, p->examples * own->outer,
 		*own);
 }
@@ -163,8 +163,9 @@ find_largest(float *restrict y, const float *restrict x, size_t outer,
  * TensorFlow.
  */
 static TARGET_CLONES void
-share_out(float *restrict dx, const float *restrict x,
-	  const float *restrict y, const float *restrict dy, struct private own)
+max_gradient(float *restrict dx, const float *restrict x,
+	     const float *restrict y, const float *restrict dy,
+	     struct private own)
 {
 	for (size_t k = 0; k < own.inner; k++) {
 		float ties = 0;
@@ -194,9 +195,10 @@ max_backward(const struct pass *p)
 	const size_t in = own->count * own->inner;
 
 	for (size_t i = 0; i < p->examples * own->outer; i++)
-		share_out(p->in[0].gradient + i * in, p->in[0].value + i * in,
-			  p->out.value + i * own->inner,
-			  p->out.gradient + i * own->inner, *own);
+		max_gradient(p->in[0].gradient + i * in,
+			     p->in[0].value + i * in,
+			     p->out.value + i * own->inner,
+			     p->out.gradient + i * own->inner, *own);
 }
 
 const struct layer layer_reduce_max = {

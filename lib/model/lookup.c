@@ -29,7 +29,7 @@ struct lookup {
 
 /* Return the slot where a word is, or would be put. */
 static size_t *
-place(const struct lookup *l, const char *word, size_t size)
+find_slot(const struct lookup *l, const char *word, size_t size)
 {
 	size_t at = (size_t)hash64(word, size) & (l->slots - 1);
 
@@ -49,7 +49,7 @@ static int
 add(struct lookup *l, const char *word, struct fail *f)
 {
 	const size_t size = strlen(word);
-	size_t *slot = place(l, word, size);
+	size_t *slot = find_slot(l, word, size);
 
 	if (*slot != 0)
 		return fail(f, FAIL_CONFIG,
@@ -124,7 +124,7 @@ lookup_find(const struct lookup *l, const char *word, size_t size)
 	if (l->bins)
 		return hash64(word, size) % l->bins;
 
-	const size_t found = *place(l, word, size);
+	const size_t found = *find_slot(l, word, size);
 
 	if (found > l->masked)
 		return l->oov + found - 1;

@@ -230,7 +230,7 @@ LOSS_OF_ONE(absolute)
 
 /* Labels 0 and 1 stand for -1 and 1. */
 static inline double
-short_of_1(double x, double label)
+hinge_slack(double x, double label)
 {
 	return 1 - (2 * label - 1) * x;
 }
@@ -239,7 +239,7 @@ static inline double
 hinge(const struct loss *l, double x, double label)
 {
 	(void)l;
-	return short_of_1(x, label) < 0 ? 0 : short_of_1(x, label);
+	return hinge_slack(x, label) < 0 ? 0 : hinge_slack(x, label);
 }
 
 /* At a tie TensorFlow's maximum() has the derivative of its first argument. */
@@ -247,7 +247,7 @@ static inline float
 hinge_slope(const struct loss *l, float x, float label)
 {
 	(void)l;
-	return short_of_1((double)x, (double)label) < 0 ? 0 : 1 - 2 * label;
+	return hinge_slack((double)x, (double)label) < 0 ? 0 : 1 - 2 * label;
 }
 
 LOSS_OF_ONE(hinge)

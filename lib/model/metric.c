@@ -233,7 +233,7 @@ add_calibration(const struct metric *m, struct metric_state *s,
  * infinity.
  */
 static inline double
-surprise(double p)
+log_loss(double p)
 {
 	const double least = 1e-7;
 
@@ -242,15 +242,15 @@ surprise(double p)
 }
 
 static TARGET_CLONES void
-surprises(double *restrict error, const double *restrict p, size_t n)
+log_losses(double *restrict error, const double *restrict p, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		error[i] = surprise(p[i]);
+		error[i] = log_loss(p[i]);
 }
 
 /* Return the predicted probability of the label's class. */
 static double
-said(const float *p, size_t width, float label)
+probability_of(const float *p, size_t width, float label)
 {
 	const size_t class = class_of(label, width);
 
@@ -273,9 +273,9 @@ add_log_loss(const struct metric *m, struct metric_state *s, const float *p,
 		const size_t some = n - at < BLOCK ? n - at : BLOCK;
 
 		for (size_t i = 0; i < some; i++)
-			right[i] = said(p + (at + i) * width, width,
-					label[at + i]);
-		surprises(error, right, some);
+			right[i] = probability_of(p + (at + i) * width, width,
+						  label[at + i]);
+		log_losses(error, right, some);
 		for (size_t i = 0; i < some; i++)
 			add_error(s, error[i], counts(weight, at + i));
 	}

@@ -184,7 +184,8 @@ insert_places(struct sorter *s, size_t n)
  * mask, are a place.
  */
 static void
-unite(struct unique_ids *g, const struct sorter *s, size_t n, uint64_t mask)
+list_unique(struct unique_ids *g, const struct sorter *s, size_t n,
+	    uint64_t mask)
 {
 	g->count = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -292,7 +293,7 @@ unique_ids_find(struct unique_ids *g, struct sorter *s, struct ids ids,
 		sort_words(s, n, places, places + bits_of(largest));
 	else
 		sort_places(s, n, 0);
-	unite(g, s, n, ((uint64_t)1 << places) - 1);
+	list_unique(g, s, n, ((uint64_t)1 << places) - 1);
 }
 
 /* Keys are mixed, so their first MIXED bits tell nearly all apart. */
@@ -309,5 +310,5 @@ unique_ids_keys(struct unique_ids *g, struct sorter *s, struct ids ids,
 	if (n > SMALL)
 		sort_places(s, n, 64 - MIXED);
 	insert_places(s, n);
-	unite(g, s, n, UINT64_MAX);
+	list_unique(g, s, n, UINT64_MAX);
 }
