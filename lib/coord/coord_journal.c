@@ -42,7 +42,8 @@ struct journal_state {
 	uint64_t noted_ms;	/* when notes were last written */
 	uint64_t written;	/* bytes of results that are written */
 	bool waits;		/* a barrier was passed: nothing behind it is
-				   leased before the journal has that */
+				   leased before the journal has that, */
+	bool waits_for_disk;	/* safe on disk */
 	bool has_ending;	/* the journal says that the run drains */
 	bool is_open;		/* see journal_open() */
 	bool committed;		/* notes were written since the last tick */
@@ -351,10 +352,13 @@ journal_pass(struct coord *c)
 	queue_pass(c->queue);
 }
 
+/* An evaluation that began again after a power cut would need a cut below the
+   steps behind it, which servers may have: it would fail. */
 void
 journal_background(struct coord *c, size_t i, bool given_up)
 {
 	note_barrier(c, NOTE_BACKGROUND, i, given_up);
+	c->journal_state->waits_for_disk = c->journal_state->waits;
 }
 
 void
@@ -484,6 +488,12 @@ journal_waits(const struct coord *c)
 }
 
 bool
+journal_waits_for_disk(const struct coord *c)
+{
+	return c->journal_state->waits_for_disk;
+}
+
+bool
 journal_await(struct coord *c)
 {
 	c->journal_state->waits = !notes_are_written(c);
@@ -536,6 +546,7 @@ journal_has_notes(struct coord *c)
 
 	pack_reset(&c->journal_state->notes);
 	c->journal_state->waits = false;
+	c->journal_state->waits_for_disk = false;
 	c->journal_state->committed = true;
 	return waited;
 }

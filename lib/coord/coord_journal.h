@@ -87,7 +87,8 @@ void journal_done(struct coord *, uint64_t step);
 void journal_void(struct coord *, uint64_t step);
 /* Passes the barrier at the front of the queue, and notes it. */
 void journal_pass(struct coord *);
-/* The i-th request in the background has ended, or was given up. */
+/* The i-th request in the background has ended, or was given up.  Nothing
+   behind a barrier is leased before that is safe on disk. */
 void journal_background(struct coord *, size_t i, bool given_up);
 /* An epoch of the request at the front has ended, and another one begins. */
 void journal_closed(struct coord *);
@@ -114,6 +115,8 @@ bool journal_safe(const struct coord *);
 /* Was a barrier passed that is not in the journal yet?  Then nothing behind it
    is leased. */
 bool journal_waits(const struct coord *);
+/* Must the notes that are not in the journal yet be safe on disk? */
+bool journal_waits_for_disk(const struct coord *);
 /* Is everything noted in the journal?  If not, it is waited for. */
 bool journal_await(struct coord *);
 /* Returns the bytes of the notes that are not in the journal yet. */

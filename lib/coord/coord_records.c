@@ -113,7 +113,8 @@ records_ends(struct coord *c, uint64_t written, bool now_or_never,
 		return false;
 	c->now_ms = now;
 	journal_lines(c);	/* what ended was asked for before */
-	add_ends(c, journal_notes(c, written, now), whole, false, now);
+	add_ends(c, journal_notes(c, written, now),
+		 whole || journal_waits_for_disk(c), false, now);
 	waited = journal_has_notes(c);
 	settle_fold(c);
 	return waited || whole;

@@ -13,8 +13,9 @@
  *		numbers of their steps
  *	ENDS	what ended, in order, or that the run is ending; written when
  *		its results are, and before a step behind a barrier that was
- *		passed is leased.  With --queue also the submitters: who they
- *		are, what they asked, whose turn it was, their results and
+ *		passed is leased; safe before that if an evaluation in the
+ *		background has ended.  With --queue also the submitters: who
+ *		they are, what they asked, whose turn it was, their results and
  *		which of these they have received.  That is safe before a step
  *		of the turn is leased, and before a submitter is sent a result
  *		or the number of accepted requests.  LINES is not written then

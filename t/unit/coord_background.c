@@ -2,6 +2,7 @@
 #include "coord/coord_background.h"
 
 #include "coord/coord_journal.h"
+#include "coord/journal.h"
 
 #include "coordinator.h"
 
@@ -123,6 +124,48 @@ waited_for(void)
 	named(coord_output(c)->size == 0, "a join waits for it");
 	worker_answers_with(MESSAGE_EVALUATED, last_posted->m.request, 0, 5);
 	ok(prints("\"op\":\"join\",\"step\":0,\"steps\":0"));
+	coordinator_end();
+}
+
+static int ends, ends_on_disk;	/* records ENDS; and those that are safe */
+
+static int
+count_ends(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
+	   struct fail *why)
+{
+	(void)to;
+	(void)bytes;
+	(void)size;
+	(void)why;
+	ends += kind == JOURNAL_ENDS;
+	ends_on_disk += kind == JOURNAL_ENDS && safe;
+	return 0;
+}
+
+/* Servers may have the steps behind a join that has waited for it. */
+static void
+safe_on_disk(void)
+{
+	static const struct journal journal = { .add = count_ends };
+	uint64_t request;
+
+	options.journal = &journal;
+	begin();
+	ask(eval);
+	ok(freezes(0));
+	server_answers(message_answer(&last_posted->m, MESSAGE_OK));
+	ok(says(A, MESSAGE_EVALUATE));
+	request = last_posted->m.request;
+	ask("{\"op\":\"join\"}");
+	ask("train");
+	coord_note(c, 0, true, now);
+	ends = ends_on_disk = 0;
+	worker_answers_with(MESSAGE_EVALUATED, request, 0, 5);
+	named(says(SERVER, MESSAGE_THAW) && silent(),
+	      "no step behind the join is leased before the end is known");
+	coord_note(c, 0, false, now);
+	checked(ends == 1 && ends_on_disk == 1);
+	checked(leased(0) > 0);
 	coordinator_end();
 }
 
@@ -273,6 +316,7 @@ main(void)
 {
 	scored();
 	waited_for();
+	safe_on_disk();
 	bounded();
 	refused();
 	out_of_order();
