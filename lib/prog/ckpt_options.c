@@ -7,7 +7,7 @@ enum { ANYWHERE = CLI_LONG, BEST, JSON, KEEP, METRICS, SEED, SLOTS, TOLERANCE,
 
 static const struct cli_option options[] = {
 	{ 'D', "define", "NAME=VALUE",
-	  "import: what ${NAME} in the model stands for" },
+	  "import: the value of ${NAME} in the model" },
 	{ 'm', "model", "MODEL",
 	  "import: the model file, or - for standard input" },
 	{ BEST, "best", "METRIC",
@@ -15,17 +15,17 @@ static const struct cli_option options[] = {
 	{ JSON, "json", NULL,
 	  "ls, show: print JSON, an object a line" },
 	{ KEEP, "keep", "COUNT",
-	  "prune: how many stay" },
+	  "prune: how many checkpoints to keep" },
 	{ METRICS, "metrics", "FILE",
-	  "prune: lines of JSON with the metrics" },
+	  "prune: a file of JSON lines with the metrics" },
 	{ SEED, "seed", "SEED",
-	  "import: of initial values (default 0)" },
+	  "import: seed of initial values (default 0)" },
 	{ SLOTS, "slots", NULL,
 	  "convert, diff: the optimizer's slots, too" },
 	{ TOLERANCE, "tolerance", "DIFFERENCE",
-	  "diff: the largest that is none (default 0)" },
+	  "diff: the largest difference that counts as equal (default 0)" },
 	{ ANYWHERE, "vocab-anywhere", NULL,
-	  "import: vocab_file= may be outside of the model's folder" },
+	  "import: allow vocab_file= outside of the model's folder" },
 	{ 0 }
 };
 
@@ -42,19 +42,19 @@ static const struct cli_command commands[] = {
 	[CKPT_IMPORT] = {
 		"import", "FILE DIR", 2, 2, "define model seed "
 		"vocab-anywhere",
-		"make one out of .npz or .safetensors" },
+		"make a checkpoint from .npz or .safetensors" },
 	[CKPT_LS] = {
 		"ls", "DIR", 1, 1, "json",
-		"list those in a folder" },
+		"list the checkpoints of a folder" },
 	[CKPT_PRUNE] = {
 		"prune", "DIR", 1, 1, "best keep metrics",
-		"remove those in a folder that are not to be kept" },
+		"remove old checkpoints from a folder" },
 	[CKPT_SHOW] = {
 		"show", "CKPT", 1, 1, "json",
-		"print what is in it" },
+		"print what a checkpoint holds" },
 	[CKPT_VERIFY] = {
 		"verify", "CKPT ...", 1, 1 << 20, "",
-		"read all of it, compare all hashes" },
+		"read all of a checkpoint and compare all hashes" },
 	[CKPT_COMMANDS] = { 0 }
 };
 

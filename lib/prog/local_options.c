@@ -13,27 +13,29 @@ static const struct cli_option options[] = {
 	{ 'C', "checkpoint", "DIR",
 	  "the servers' directory for checkpoints" },
 	{ 'r', "relays", "RELAYS",
-	  "how many, each for its share of the workers (default 0)" },
+	  "number of relays, each for its share of the workers (default 0)" },
 	{ 's', "servers", "SERVERS",
-	  "how many, but those of --beside (default 1, with --beside 0)" },
+	  "number of servers, without those of --beside (default 1, with "
+	  "--beside 0)" },
 	{ 'w', "workers", "WORKERS",
-	  "how many (default 1)" },
+	  "number of workers (default 1)" },
 	{ BESIDE, "beside", "[N]",
 	  "a server beside each of the first N workers, for dense variables "
 	  "(default all)" },
 	{ GRACE, "grace", "DURATION",
-	  "kill what is there so long after the command's end (default 12s)" },
+	  "kill programs that still run this long after the command's end "
+	  "(default 12s)" },
 	{ LOG, "log", "FILE",
-	  "append to it what servers, workers and relays say" },
+	  "append the messages of servers, workers and relays to this file" },
 	{ NO_PIN, "no-pin", NULL,
-	  "never do what --pin does" },
+	  "never pin programs to CPUs" },
 	{ PIN, "pin", NULL,
 	  "keep every server, worker and relay on one CPU" },
 	{ PRINT_ENDPOINT, "print-endpoint", "[FILE]",
-	  "print where the coordinator is, before the command runs" },
+	  "print the coordinator's endpoint before the command runs" },
 	{ RESTART, "restart", "N",
-	  "start each server, worker and relay that dies again, so "
-	  "often (default 0)" },
+	  "start each server, worker and relay that dies again, up to N times "
+	  "(default 0)" },
 	{ 0 }
 };
 

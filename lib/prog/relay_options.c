@@ -15,11 +15,11 @@ static const struct cli_option options[] = {
 	{ 'b', "bind", "ENDPOINT",
 	  "listen here for workers (default tcp://127.0.0.1:*)" },
 	{ 'c', "coordinator", "ENDPOINT",
-	  "where the coordinator listens" },
+	  "endpoint of the coordinator" },
 	{ SITE, "site", "NAME",
-	  "whose workers use this relay (default the host's name)" },
+	  "the workers of this site use this relay (default the host's name)" },
 	{ LEASE, "lease", "DURATION",
-	  "whoever cannot be heard for so long is lost (default 10s)" },
+	  "a peer that is silent for this time is lost (default 10s)" },
 	{ 0 }
 };
 

@@ -16,22 +16,24 @@ static const struct cli_option options[] = {
 	{ 'b', "bind", "ENDPOINT",
 	  "listen here (default tcp://127.0.0.1:*)" },
 	{ 'c', "coordinator", "ENDPOINT",
-	  "register with the coordinator that listens here" },
+	  "register with the coordinator at this endpoint" },
 	{ 'i', "index", "INDEX",
-	  "which of the servers this is, from 0" },
+	  "the index of this server, from 0" },
 	{ STANDBY_OF, "standby-of", "ENDPOINT",
-	  "be the hot standby of the server that listens here" },
+	  "be the hot standby of the server at this endpoint" },
 	{ LEASE, "lease", "DURATION",
-	  "whoever cannot be heard for so long is lost (default 10s)" },
+	  "a peer that is silent for this time is lost (default 10s)" },
 	{ IDLE, "idle", "DURATION",
-	  "end when there is no coordinator for so long (default 15m)" },
+	  "exit after this time without a coordinator (default 15m)" },
 	{ GRACE, "grace", "DURATION",
-	  "told to end, go on so long while a coordinator is there" },
+	  "on SIGTERM, run on for up to this time while a coordinator is "
+	  "there" },
 	CLI_HEADING("What lasts"),
 	{ 'd', "directory", "DIRECTORY",
-	  "of this server's part of checkpoints" },
+	  "directory for this server's part of checkpoints" },
 	{ DURABLE, "durable", "checkpoint|wal",
-	  "what survives the server's end (default checkpoint)" },
+	  "what survives if this server dies: the last checkpoint, or every "
+	  "step (default checkpoint)" },
 	{ 0 }
 };
 

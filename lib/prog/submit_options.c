@@ -14,15 +14,16 @@ enum { DETACH = CLI_LONG, KEEP_GOING };
 
 static const struct cli_option options[] = {
 	{ DETACH, "detach", NULL,
-	  "if this program is lost, its requests stay" },
+	  "the run keeps the requests if this program dies" },
 	{ KEEP_GOING, "keep-going", NULL,
-	  "go on after an error of a step or request" },
+	  "continue after an error of a step or request" },
 	{ 'n', "name", "NAME",
-	  "by which a later start goes on with this one" },
+	  "a name; a later start with it continues this one" },
 	{ 'o', "output", "FILE",
-	  "add the results here, each once, not to standard output" },
+	  "append the results to this file, each once, not to standard "
+	  "output" },
 	{ 'Q', "queue", "ENDPOINT",
-	  "where ps-coord takes requests (its --queue)" },
+	  "endpoint of ps-coord's --queue" },
 	{ 0 }
 };
 

@@ -19,54 +19,56 @@ enum { BATCH = CLI_LONG, CACHE, CHECK, GRACE, INPUT, LEASE, MAX_BAD, NO_HEADER,
 static const struct cli_option options[] = {
 	CLI_HEADING("The cluster"),
 	{ 'c', "coordinator", "ENDPOINT",
-	  "where the coordinator listens" },
+	  "endpoint of the coordinator" },
 	{ 'i', "index", "INDEX",
 	  "the worker's number in results and messages, from 0" },
 	{ LEASE, "lease", "DURATION",
-	  "whoever cannot be heard for so long is lost (default 10s)" },
+	  "a peer that is silent for this time is lost (default 10s)" },
 	{ GRACE, "grace", "DURATION",
-	  "told to end, go on so long while a coordinator is there" },
+	  "on SIGTERM, run on for up to this time while a coordinator is "
+	  "there" },
 	{ SITE, "site", "NAME",
 	  "use the relay of this site, if there is one (default the host's "
 	  "name)" },
 	CLI_HEADING("The data"),
 	{ 'F', "format", "FORMAT",
-	  "of the inputs, whatever their names are: svmlight, csv, tsv, "
+	  "format of the inputs, whatever the file names: svmlight, csv, tsv, "
 	  "idx, npy, npz or tar" },
 	{ NO_HEADER, "no-header", NULL,
-	  "the first line of csv and tsv has no names" },
+	  "the first line of csv and tsv is a record, not column names" },
 	{ INPUT, "input", "NAME:FILE",
 	  "a file of the model's data set NAME" },
 	{ BATCH, "batch", "NAME:N",
-	  "examples of that data set, whatever the step's are" },
+	  "examples of a batch of this data set" },
 	{ SHARD, "shard", "[NAME:]I/N",
-	  "only the records whose number is I modulo N" },
+	  "read only the records whose number is I modulo N" },
 	{ SHUFFLE, "shuffle", "[[NAME:]BUFFER]",
-	  "draw each example out of so many that are read ahead "
+	  "draw each example at random from BUFFER records that are read ahead "
 	  "(default 10000)" },
 	{ REPEAT, "repeat", "[NAME]",
-	  "begin again when the inputs have ended" },
+	  "read the inputs again when they have ended" },
 	{ CACHE, "cache", "[DIRECTORY]",
-	  "keep what is read of each input for the next pass" },
+	  "keep the parsed records of each input for the next pass" },
 	{ MAX_BAD, "max-bad", "N",
-	  "pass over so many malformed records in a pass (default 0)" },
+	  "skip up to N malformed records in a pass (default 0)" },
 	CLI_HEADING("Steps"),
 	{ 'x', "external", "[LAYER=]COMMAND",
-	  "what computes the external layer" },
+	  "the command that computes the external layer" },
 	{ STEP, "step", "COMMAND",
-	  "what computes the steps of the model's step line" },
+	  "the command that computes the steps of the model's step line" },
 	{ RESTART, "restart", "N",
-	  "start the command of --step again so often in a row (default 3)" },
+	  "start the command of --step again at most N times in a row (default "
+	  "3)" },
 	{ 'j', "threads", "N",
-	  "compute a step with so many threads; 0: as many as there are CPUs "
-	  "(default 1)" },
+	  "compute each step with N threads; 0: one for each CPU (default 1)" },
 	{ PREFETCH, "prefetch", "N",
-	  "1: compute a step while another one's values travel (default 0; 1 "
-	  "with --step)" },
+	  "1: compute a step while the step before is pushed and the next one "
+	  "is pulled (default 0; 1 with --step)" },
 	{ OVERLAP, "overlap", "N",
-	  "1: in rounds, pull for one while another is pushed (default 1)" },
+	  "1: in rounds, pull for the next round while the gradients of this "
+	  "one are pushed (default 1)" },
 	{ CHECK, "check", NULL,
-	  "only see whether the command line is right" },
+	  "check the command line, and exit" },
 	{ 0 }
 };
 

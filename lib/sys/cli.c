@@ -27,8 +27,8 @@ enum { INSECURE = 1 << 16, KEY, LOG };
 /* A launcher has only these. */
 static const struct cli_option few_options[] = {
 	{ 'h', "help",    "[WORD]",
-	  "print this, or what is said here of WORD, and exit" },
-	{ 'q', "quiet",   NULL, "say nothing but the reason of a failure" },
+	  "print this help, or its lines with WORD, and exit" },
+	{ 'q', "quiet",   NULL, "print nothing but the reason of a failure" },
 	{ 'V', "version", NULL, "print the version, and exit" },
 	{ 'v', "verbose", NULL, "report what is done" },
 	{ 0 }
@@ -36,15 +36,16 @@ static const struct cli_option few_options[] = {
 
 static const struct cli_option peer_options[] = {
 	{ 'f',      "cluster",  "CLUSTER",
-	  "who is where: a file, or JSON, as in TF_CONFIG" },
+	  "the cluster: a file, or JSON as in TF_CONFIG" },
 	{ 't',      "task",     "TASK",
-	  "which of these this is, as worker:0" },
+	  "the task of this program, for example worker:0" },
 	{ 'w',      "timeout",  "TIMEOUT",
-	  "give up when others do not answer for so long (default 60s)" },
+	  "give up on a peer that does not answer for this time (default "
+	  "60s)" },
 	{ INSECURE, "insecure", NULL,
-	  "listen where strangers can reach it, too" },
+	  "without --key, listen even where strangers can connect" },
 	{ KEY,      "key",      "FILE",
-	  "encrypt, and let in who has the key in this file" },
+	  "encrypt, and admit only programs with the key in this file" },
 	{ LOG,      "log",      "FILE",
 	  "append messages to this file" },
 	{ 0 }
