@@ -34,8 +34,8 @@ score(struct program *p, const struct checkpoint_watch *folder,
 	if (from && folder && checkpoint_watch_missed(folder,
 						      checkpoint_info(from),
 						      missed))
-		log_warn("%s/%s was removed before it was looked at, and "
-			 "maybe others before it", p->s.dir, missed);
+		log_warn("%s/%s was removed before it was scored, and perhaps "
+			 "older ones, too", p->s.dir, missed);
 	return from ? scoring_checkpoint(&p->scoring, &from, f) : 1;
 }
 

@@ -105,8 +105,8 @@ print_resumed(struct program *p)
 		log_info("%s resumes after request %llu",
 			 p->s.o.name, (unsigned long long)requests);
 	else if (requests > 0)
-		log_warn("%llu requests of %s were taken before; what had been "
-			 "read of a pipe and was not taken is lost",
+		log_warn("%llu requests of %s were accepted before; lines "
+			 "after these that were read from the pipe are lost",
 			 (unsigned long long)requests, p->s.o.name);
 }
 
@@ -154,7 +154,7 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	return p->submission ? 0 : -1;
 }
 
-/* Return how many requests were read and not taken; a pipe's are lost. */
+/* Return how many requests were read but not taken; a pipe's are lost. */
 static uint64_t
 lost(const struct program *p)
 {
@@ -166,7 +166,8 @@ static void
 print_lost(const struct program *p)
 {
 	if (lost(p) > 0)
-		log_warn("requests that were read and not taken: %llu",
+		log_warn("requests that were read, but not accepted by the "
+			 "coordinator: %llu",
 			 (unsigned long long)lost(p));
 }
 
@@ -196,12 +197,12 @@ check_left(struct program *p, int status, struct fail *f)
 
 	if (more == 0 && left == 0)
 		return status == 0 ? 0 :
-			fail(f, FAIL_AGAIN, "the run has ended: requests that "
-			     "were pending are cancelled");
-	return fail(f, FAIL_AGAIN, "%s: %llu requests were %snot taken, and "
+			fail(f, FAIL_AGAIN, "the run has ended: pending "
+			     "requests were cancelled");
+	return fail(f, FAIL_AGAIN, "%s: %llu requests were %snot accepted, and "
 		    "%llu have no result yet", cli_stop ? "told to end" :
 		    "the run has ended", (unsigned long long)more,
-		    p->s.o.whole ? "" : "read and ", (unsigned long long)left);
+		    p->s.o.whole ? "" : "read but ", (unsigned long long)left);
 }
 
 static void

@@ -86,16 +86,16 @@ peers() {
 @test "an empty argument is none, and the option is named" {
 	for program in $(peers); do
 		refused "$program" -f ""
-		[[ $stderr == "$program: -f: an argument is wanted;"* ]]
+		[[ $stderr == "$program: -f: needs an argument;"* ]]
 		refused "$program" --log=
-		[[ $stderr == "$program: --log: an argument is wanted;"* ]]
+		[[ $stderr == "$program: --log: needs an argument;"* ]]
 	done
 	refused ps-coord -m model.ps -s 1 --checkpoint=
-	[[ $stderr == "ps-coord: --checkpoint: an argument is wanted;"* ]]
+	[[ $stderr == "ps-coord: --checkpoint: needs an argument;"* ]]
 	refused ps-local -C "" true
-	[[ $stderr == "ps-local: -C: an argument is wanted;"* ]]
+	[[ $stderr == "ps-local: -C: needs an argument;"* ]]
 	refused ps-work --cache= train.svm
-	[[ $stderr == "ps-work: --cache: an argument is wanted;"* ]]
+	[[ $stderr == "ps-work: --cache: needs an argument;"* ]]
 }
 
 @test "an argument that does not fit is refused, with the option's name" {
@@ -105,7 +105,7 @@ peers() {
 		refused "$program" --timeout=0
 		[[ $stderr == "$program: --timeout: '0' is not"* ]]
 		refused "$program" --insecure=yes
-		[[ $stderr == "$program: --insecure: no argument"* ]]
+		[[ $stderr == "$program: --insecure: takes no argument"* ]]
 	done
 }
 

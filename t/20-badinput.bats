@@ -111,8 +111,8 @@ bad_table() {
 		'input z string vocab_file=more' 'label y float' \
 		'a = embedding x dim=1' 'b = embedding z dim=1' \
 		'p = add a b' 'loss mean_squared_error p' >model.ps
-	one 78 "ps-coord: the model and the files that it names are of 68 MiB,\
- more than 64: the largest is more, of 34 MiB" \
+	one 78 "ps-coord: the model and the files that it names have 68 MiB,\
+ more than 64: the largest is more, with 34 MiB" \
 		ps-coord -m model.ps -s ipc://none /dev/null
 }
 
@@ -256,7 +256,7 @@ bad_table() {
 	run -78 --separate-stderr ps-local -s 2 -C "$PWD/other" -- --repeat \
 		train.svm -- ps-coord -m model.ps --checkpoint=ckpt <<<train
 	[[ $stderr == "ps-coord: server "?" (ipc://"*"): this server's -d is"*\
-"/other, which is not the directory of --checkpoint: the journal is not there" \
+"/other, which is not the directory of --checkpoint: it has no journal" \
 	]] || fail "$stderr"
 	refute_output --partial '"step":'
 	run ls ckpt other
@@ -330,11 +330,11 @@ $PWD/other: ps-coord has no --checkpoint"
 @test "a journal that is somebody else's file, which stays" {
 	printf 'notes of %s\n' 1 2 3 >notes
 	cp notes before
-	one 65 "ps-coord: notes: holds something else than records" \
+	one 65 "ps-coord: notes: holds something other than records" \
 		ps-coord -m model.ps -s ipc://none --journal=notes /dev/null
 	cmp notes before
 	cp model.ps before
-	one 65 "ps-coord: model.ps: holds something else than records" \
+	one 65 "ps-coord: model.ps: holds something other than records" \
 		ps-coord -m model.ps -s ipc://none --journal=model.ps /dev/null
 	cmp model.ps before
 }
@@ -362,7 +362,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	assert_equal "$(<notes)" notes
 	assert_not_exist notes.lock
 	echo notes >s.lock
-	one 73 "ps-coord: cannot make s.lock: it is there, and no lock" \
+	one 73 "ps-coord: cannot make s.lock: it exists, and is not a lock" \
 		ps-coord -b ipc://s -m model.ps -s ipc://none /dev/null
 	assert_equal "$(<s.lock)" notes
 	mkfifo listens
@@ -398,7 +398,7 @@ $PWD/other: ps-coord has no --checkpoint"
 # Who gives a server for the coordinator, or the other way round, does it no
 # harm, and trying again will not help.
 @test "an address of another kind of program" {
-	local why="it is a server, no coordinator"
+	local why="it is a server, not a coordinator"
 	start ps-serve -b "ipc://$PWD/s"
 	one 78 "ps-work: coordinator ipc://s: $why" \
 		ps-work -c ipc://s train.svm
@@ -406,13 +406,13 @@ $PWD/other: ps-coord has no --checkpoint"
 		ps-eval -c ipc://s train.svm
 	one 78 "ps-serve: the coordinator refuses us: $why" \
 		ps-serve -q -c ipc://s -i 0
-	why="it is a coordinator, no server"
+	why="it is a coordinator, not a server"
 	mkfifo requests
 	launch ps-coord -m model.ps -b ipc://c -s "$endpoint" requests
 	exec 4>requests
 	one 78 "ps-coord: server 0 (ipc://c): $why" bash -c \
 		'ps-coord -m model.ps -b ipc://d -s ipc://c <<<train'
-	one 78 "ps-serve: ipc://c does not want a standby: $why" \
+	one 78 "ps-serve: ipc://c refuses this standby: $why" \
 		ps-serve -q --standby-of=ipc://c
 	exec 4>&-
 	wait "$pid"
@@ -766,6 +766,6 @@ programs of one build"
 	# Each would have a stack that no machine has.
 	run -71 bash -c 'export OPENBLAS_NUM_THREADS=1; ulimit -s 1000000000 &&
 		exec ps-work -j 3 -c ipc://nobody train.svm'
-	assert_output "ps-work: -j 3: cannot begin 3 threads, but 1: Resource\
+	assert_output "ps-work: -j 3: cannot start 3 threads, only 1: Resource\
  temporarily unavailable"
 }

@@ -192,7 +192,7 @@ steps_done() {
 		[ "$who" = coord ] || ends "${!who}"
 	done
 	ends "$coord" 74
-	grep -q "no last checkpoint could be made: the newest is" coord.log
+	grep -q "no last checkpoint could be saved: the newest is" coord.log
 }
 
 @test "whoever is asked ends, though all the others are stopped" {
@@ -280,7 +280,7 @@ steps_done() {
 		--checkpoint="$PWD/ckpt" again
 	listening "$pid"
 	ends "$pid"
-	grep -q 'going on with a run that broke off' "$log"
+	grep -q 'resuming a run that was interrupted' "$log"
 	over "$work"
 	over "$serve"
 	run -0 ps-ckpt ls ckpt

@@ -120,8 +120,8 @@ holds() {
 	EOT
 	start /usr/bin/python3 banner
 	run -77 ps-work -c "$endpoint" -w 500ms -
-	assert_output "ps-work: $endpoint: who listens there is no program of \
-pskit, or wants a --key"
+	assert_output "ps-work: $endpoint: the program that listens there is\
+ not one of pskit, or wants a --key"
 }
 
 @test "strangers at a server, while others are answered" {

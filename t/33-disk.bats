@@ -77,7 +77,7 @@ whole() {
 	run -74 --separate-stderr train 300 --every=1000 -o small/results \
 		requests
 	[[ $stderr == *"results"*"No space left"* ]]
-	[[ $stderr == *"start it again to go on with it"* ]]
+	[[ $stderr == *"the same command resumes it"* ]]
 	mount -o remount,size=1m small
 	run -0 --separate-stderr train 300 --every=1000 -o small/results \
 		requests

@@ -59,11 +59,12 @@ denied() {
 }
 
 @test "who does not have it neither hears nor disturbs" {
-	local why="who listens there does not have our --key"
+	local why="the program that listens there does not have our --key"
 	conduct
 	printf '%s\n' train join >&7
 	for words in --key=other ''; do
-		[ "$words" ] || why="who listens there wants a --key"
+		[ "$words" ] || why="the program that listens there wants a\
+ --key"
 		# shellcheck disable=SC2086 # an option or none
 		denied "ps-eval: $at: $why" \
 			ps-eval $words -w 2s -c "$at" data.csv
@@ -80,7 +81,8 @@ denied() {
 
 @test "who has a key does not train where there is none" {
 	start ps-serve
-	denied "ps-coord: $endpoint: who listens there does not have our\
+	denied "ps-coord: $endpoint: the program that listens there does not\
+ have our\
  --key" ps-coord --key=key -w 2s -m model.ps -s "$endpoint" -b ipc://b <<<train
 }
 
@@ -109,8 +111,8 @@ denied() {
 	tr 'A-Za-z0-9' '"' <key >other
 	chmod 600 other
 	run -65 ps-work --key=other -c ipc://coord data.csv
-	assert_output "ps-work: other: a key is of letters, digits, + and /:\
- this is none"
+	assert_output "ps-work: other: this is not a key: a key has only\
+ letters, digits, + and /"
 	run -66 ps-coord --key=absent -m model.ps -s ipc://none <<<train
 	assert_output "ps-coord: cannot open absent: No such file or directory"
 }

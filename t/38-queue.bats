@@ -370,7 +370,7 @@ coordinator() {
 		coordinator
 	done
 	wait "${submitter[@]}"
-	grep -q 'going on with a run that broke off' "$job_log"
+	grep -q 'resuming a run that was interrupted' "$job_log"
 	for i in 1 2 3; do
 		assert_equal "$(count '"op":"train"' "out.$i")" 800
 		assert_equal "$(grep '"op":"train"' "out.$i" | cut -d, -f1 |
@@ -395,10 +395,10 @@ coordinator() {
 	dies "$job"
 	run -78 ps-coord -b "ipc://$PWD/c" -s 1 -m model.ps -B 4 \
 		--journal=journal requests
-	assert_output "ps-coord: journal: it is of another model, seed or\
- number of servers, partitions or batches of a step (--accumulate), or with\
- data (-d) or a queue (--queue) of its own: go on as that run was begun, or\
- remove it to begin anew"
+	assert_output "ps-coord: journal: it is the journal of a run with\
+ another model, seed, number of servers, partitions or batches of a step\
+ (--accumulate), or other use of data (-d) or a queue (--queue): give the\
+ options of that run, or remove the journal to begin anew"
 	coordinator
 	submit <<<status | grep -q '"op":"status","step":0'
 }
@@ -421,7 +421,7 @@ detached() {
 	printf '%s\n' 1 2 other more >requests
 	run -65 submit -n me --detach -o results requests
 	assert_output "ps-submit: requests: the first 3 requests are not those\
- that me asked before"
+ that me sent before: put those back, or take another name"
 	# Results that it has not said to have it can have again.
 	: >results
 	seq 4 >requests
@@ -434,8 +434,8 @@ detached() {
 	run_with
 	detached
 	run -0 --separate-stderr submit -n me --detach -o results <<<4
-	assert_equal "$stderr" "ps-submit: 3 requests of me were taken before;\
- what had been read of a pipe and was not taken is lost"
+	assert_equal "$stderr" "ps-submit: 3 requests of me were accepted\
+ before; lines after these that were read from the pipe are lost"
 	assert_equal "$(count '"op":"train"' results)" 4
 	ends 0
 }
@@ -472,7 +472,7 @@ detached() {
 	exec 5>&-
 	assert_equal "$status" 75
 	assert_equal "$(<first.log)" "ps-submit: coordinator $queue: another\
- submitter has come by the name me"
+ submitter has the name me now"
 	ends 0
 }
 
@@ -516,8 +516,8 @@ one() {
 	ends 0
 	launch ps-local -- --repeat train.svm -- ps-coord -m model.ps \
 		-b "$queue" <(exec sleep 20 3>&-)
-	one 78 "ps-submit: coordinator $queue: it takes no requests but its\
- own: say ps-coord --queue" ps-submit -Q "$queue"
+	one 78 "ps-submit: coordinator $queue: it takes no requests from\
+ submitters: start it with ps-coord --queue" ps-submit -Q "$queue"
 }
 
 @test "garbage and strangers leave submitters undisturbed" {
@@ -550,10 +550,12 @@ one() {
 	run -0 submit --key=key <<<one
 	assert_output --partial '{"id":"one"'
 	run -77 submit --key=other -w 2s <<<one
-	assert_output "ps-submit: $queue: who listens there does not have our\
+	assert_output "ps-submit: $queue: the program that listens there does\
+ not have our\
  --key"
 	run -77 submit -w 2s <<<one
-	assert_output "ps-submit: $queue: who listens there wants a --key"
+	assert_output "ps-submit: $queue: the program that listens there wants\
+ a --key"
 	PS_KEY=key ends 0
 }
 
@@ -604,14 +606,15 @@ one() {
 	begins mine $mine
 	stop $mine || status=$?
 	assert_equal "$status" 75
-	grep -qE "^ps-submit: told to end: [0-9]+ requests were read and not\
- taken, and 4[0-9]{3} have no result yet$" mine.log
+	grep -qE "^ps-submit: told to end: [0-9]+ requests were read but not\
+ accepted, and 4[0-9]{3} have no result yet$" mine.log
 	# An error of its own ends it before it has sent the rest of them.
 	{ echo no request; yes 'train 1' | head -n 100000; } >requests
 	status=0
 	submit < <(cat requests) >mine 2>mine.log || status=$?
 	assert_equal "$status" 65
-	grep -qE "^ps-submit: requests that were read and not taken: [0-9]+$" \
+	grep -qE "^ps-submit: requests that were read, but not accepted by the\
+ coordinator: [0-9]+$" \
 		mine.log
 	ends 0
 }
@@ -626,7 +629,7 @@ one() {
 	wait $mine || status=$?
 	assert_equal "$status" 75
 	grep -qE "^ps-submit: the run has ended: [0-9]{5} requests were not\
- taken, and [0-9]+ have no result yet$" mine.log
+ accepted, and [0-9]+ have no result yet$" mine.log
 }
 
 @test "a stop of a submitter leaves no request of the coordinator in silence" {
@@ -634,8 +637,8 @@ one() {
 	run_with many
 	begins "$job_out" "$job"
 	ends 0
-	grep -qE "^ps-coord: [^ ]+ has stopped the run: requests that ps-coord\
- has not read yet are not done$" "$job_log"
+	grep -qE "^ps-coord: submitter [^ ]+ has stopped the run: requests\
+ that ps-coord has not read yet will not be done$" "$job_log"
 }
 
 @test "what stands behind a stop is not a request" {

@@ -234,8 +234,8 @@ await_stop_handler() {
 		run -66 --separate-stderr ps-coord --keep-going \
 			-b ipc://coord -s ipc://serve -m model.ps -B 10 \
 			<<<$'train 3\neval\neval '"$input"$'\ntrain 27\njoin'
-		why="$input: it can be read only once, and not to score on: \
-name files for that"
+		why="$input: it can be read only once, so it cannot be scored:\
+ name files for eval"
 		assert_equal "$(grep -c '"op":"eval"' <<<"$output")" 2
 		assert_line --partial "\"worker:0\",\"error\":\"$why\"}"
 		assert_line --partial '"op":"join","step":30,"steps":30,'
@@ -443,14 +443,14 @@ before it was scored"
 	eval "in_follow() { $(declare -f await_stop_handler)
 		$(declare -f follow); follow; }"
 	run -0 --separate-stderr in_cluster in_follow
-	assert_equal "$stderr" "ps-eval: ckpts/ckpt-00000004 was removed \
-before it was looked at, and maybe others before it"
+	assert_equal "$stderr" "ps-eval: ckpts/ckpt-00000004 was removed before\
+ it was scored, and perhaps older ones, too"
 	sed -E 's/.*"step":([0-9]+),.*/\1/' scored >steps
 	printf '%s\n' 6 8 | diff - steps
 	# One that goes on knows what it has had.
 	head -n 1 scored | sed 's/"step":6/"step":2/' >before
 	run -0 --separate-stderr ps-eval -C ckpts --follow -o before train.svm
-	[[ $stderr == *"ckpt-00000004 was removed before it was looked at"* ]]
+	[[ $stderr == *"ckpt-00000004 was removed before it was scored"* ]]
 	head -n 1 scored | sed 's/"step":6/"step":4/' >before
 	run -0 --separate-stderr ps-eval -C ckpts --follow -o before train.svm
 	assert_equal "$stderr" ""
@@ -486,11 +486,11 @@ before it was looked at, and maybe others before it"
 	run -69 --separate-stderr timeout 60 \
 		ps-eval -C ckpts --follow --idle=200ms train.svm
 	assert_equal "${#lines[@]}" 1
-	assert_equal "$stderr" "ps-eval: ckpts: no checkpoint has come for \
-0.2 s, and the final one was not among them: it ends (--idle)"
+	assert_equal "$stderr" "ps-eval: ckpts: no new checkpoint for 0.2 s,\
+ and none of them was final: ps-eval ends (--idle)"
 	mkdir none
 	run -69 timeout 60 ps-eval -C none --follow --idle=200ms train.svm
-	assert_output --partial "none: no checkpoint has come for 0.2 s"
+	assert_output --partial "none: no new checkpoint for 0.2 s"
 	run -64 ps-eval -C ckpts --idle=1s train.svm
 	assert_output --partial "--idle: there is nothing to wait for"
 	run -64 ps-eval -C ckpts --follow --idle=soon train.svm
@@ -551,7 +551,7 @@ before it was looked at, and maybe others before it"
 		exec 9>&-
 		assert_equal "$status" 75
 		assert_equal "$(<eval.log)" \
-			"ps-eval: asked to stop before all was scored"
+			"ps-eval: stopped before all records were scored"
 	done
 }
 
@@ -948,7 +948,7 @@ predicts() {
 		"ps-eval: live/ckpt-00000020 predicts from record 2 on"
 	assert_line --index 1 --partial "live/ckpt-00000030"
 	assert_line --index 2 "ps-eval: live/ckpt-00000040 is of another \
-model: live/ckpt-00000020 goes on to predict"
+model: predictions are still made with live/ckpt-00000020"
 	assert_line --index 3 \
 		"ps-eval: live/ckpt-00000030 predicts from record 5 on"
 	assert_equal "${#lines[@]}" 4

@@ -149,13 +149,13 @@ refused() {
 	mkdir kept
 	(ulimit -f 8 && train --cache=kept train.svm)
 	cmp plain result
-	run -0 grep -c 'File too large; going on without a cache' members
+	run -0 grep -c 'File too large; continuing without a cache' members
 	assert_output 1
 	run -0 ls -A kept
 	assert_output ""
 	train --cache 'pipe:cat train.svm'
 	cmp plain result
-	run -0 grep 'pipe:cat train.svm: not a plain file' members
+	run -0 grep 'pipe:cat train.svm: it is not a plain file' members
 	run -1 the_cache
 }
 

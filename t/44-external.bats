@@ -283,7 +283,8 @@ wanted" "0 'shapes[\"c\"] = [8, 2]'"
 	several_says 65 '"shapes" has Z, which is not wanted' \
 		"1 'shapes[\"Z\"] = [1]'"
 	several_says 69 "'$several 1 'answer[\"T\"].pop()'' has not answered \
-within 0.5 s: of v only 0 of 4 bytes have come" "1 'answer[\"T\"].pop()'"
+within 0.5 s: v is incomplete: 0 of 4 bytes have arrived" "1\
+ 'answer[\"T\"].pop()'"
 	several_says 76 "'$several 0 'answer[\"c\"] += [1]'' has answered \
 more than was wanted: 192 bytes, up to the end of c" \
 		"0 'answer[\"c\"] += [1]'"
@@ -354,14 +355,14 @@ refused() {
 }
 
 @test "one that says what is no answer, or nothing, or ends, is told" {
-	local each no_answer="which does not begin an answer; that is a line \
-{} or {\"error\":\"TEXT\"}"
+	local each no_answer="which is not the first line of an answer: that is\
+ {} or {\"error\":\"TEXT\"}"
 	train 'train 1' model.ps -x "$dense" >/dev/null
 	each="$dense 0 'print(\"hello\\tall\", flush=True)'"
-	refused 76 "'$each' said 'hello?all', $no_answer" "$each"
+	refused 76 "'$each' printed 'hello?all', $no_answer" "$each"
 	each=cat
-	refused 76 "'$each' said '{\"op\":\"forward\",\"layer\":\"logit\",', \
-$no_answer" "$each"
+	refused 76 "'$each' printed '{\"op\":\"forward\",\"layer\":\"logit\",'\
+, $no_answer" "$each"
 	each="cat >/dev/null"
 	refused 69 "'$each' has not answered within 0.3 s" "$each" -w 300ms
 	each="sleep 1e6"
@@ -375,8 +376,8 @@ $no_answer" "$each"
 	each="exec >/dev/null; exec sleep 1e6"
 	refused 69 "'$each' has closed its standard output" "$each"
 	each="printf '{}\\n123'"
-	refused 69 "'$each' has ended with status 0: of logit only 3 of 16 \
-bytes have come" "$each"
+	refused 69 "'$each' has ended with status 0: logit is incomplete: 3 of \
+16 bytes have arrived" "$each"
 	each="./nowhere"
 	refused 69 "'$each' has ended with status 127" "$each"
 	each="sleep 1e6 & echo \$! >pid; wait"

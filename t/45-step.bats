@@ -257,13 +257,13 @@ once() {
 	once 'time.sleep(1e6)' "has not answered within 0.5 s"
 	once 'os.close(1); time.sleep(1e6)' "has closed its standard output"
 	once 'os.close(0)' "has ended with status 1"
-	once 'print("hello", flush=True)' "said 'hello', which does not .*"
-	once 'answer["W"].pop()' "has not answered within 0.5 s: of steps \
-only 4 of 8 bytes have come"
+	once 'print("hello", flush=True)' "printed 'hello', which is not .*"
+	once 'answer["W"].pop()' "has not answered within 0.5 s: steps is\
+ incomplete: 4 of 8 bytes have arrived"
 	once 'answer["steps"].append(1)' "has answered more than was wanted: \
 [0-9]+ bytes, up to the end of steps"
 	once 'out.write(b"x" * 3000000); out.flush()' \
-		"said 'x*', which does not begin .*"
+		"printed 'x*', which is not the first .*"
 	# Whoever has its pipes still goes with it, at once.
 	once 'p = os.fork()
     open("pid", "w").write(str(p)) and os._exit(4) if p else time.sleep(1e6)' \
@@ -357,7 +357,7 @@ r[\"args\"]]'" train.svm -- \
 	assert_line '{"op":"request","error":"request 5: \"args\" is not '\
 'an object"}'
 	assert_line '{"op":"request","error":"request 6: \"step\" is '\
-"'other', but the model's is fit, at model.ps:6\"}"
+"'other', but the model's only step line is fit, at model.ps:6\"}"
 	assert_line '{"op":"request","error":"request 7: \"step\" is not '\
 'a string"}'
 	echo '{"args":{}}' >requests
@@ -450,13 +450,13 @@ refused() {
 }
 
 @test "one that says what is no answer, or nothing, or ends, is told" {
-	local each no_answer="which does not begin an answer; that is a line \
-{\"loss\":NUMBER,...} or {\"error\":\"TEXT\"}"
+	local each no_answer="which is not the first line of an answer: that is\
+ {\"loss\":NUMBER,...} or {\"error\":\"TEXT\"}"
 	train 'train 1' model.ps --step="$fit" >/dev/null
 	each="$fit 0 'print(\"hello\\tall\", flush=True)'"
-	refused 76 "'$each' said 'hello?all', $no_answer" "$each"
+	refused 76 "'$each' printed 'hello?all', $no_answer" "$each"
 	each="tr -d '\\n' </dev/zero | tr '\\0' x; sleep 1e6"
-	refused 76 "'$each' said '$(printf 'x%.0s' {1..32})', $no_answer" \
+	refused 76 "'$each' printed '$(printf 'x%.0s' {1..32})', $no_answer" \
 		"$each"
 	each="cat >/dev/null"
 	refused 69 "'$each' has not answered within 0.3 s" "$each" -w 300ms
@@ -491,7 +491,7 @@ refused() {
 			ps-coord -m model.ps -B 4 requests
 		# What comes late stands before the next answer.
 		[[ $stderr == *"fit: '$each' has answered more than was "* ||
-		   $stderr == *"fit: '$each' said '1"* ]]
+		   $stderr == *"fit: '$each' printed '1"* ]]
 	done
 }
 
@@ -725,8 +725,8 @@ holds() {
 		--step="python3 lines.py" train.svm -- \
 		ps-coord -m lines.ps -B 2 requests
 	assert_output '{"op":"request","error":"request 1: \"step\" is '\
-"'third', which is none of the model's, as first, at lines.ps:7, or second, "\
-'at lines.ps:8"}'
+"'third', but the model has no such step line; it has, for example, first, at "\
+'lines.ps:7, and second, at lines.ps:8"}'
 }
 
 @test "steps that are cancelled while a program computes one leave nothing" {

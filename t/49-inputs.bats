@@ -219,8 +219,8 @@ there is none, or each has a from="
 		--step='/usr/bin/python3 two.py' -- \
 		ps-coord -m two.ps -B 4 -d x.svm more
 	assert_line --partial '"result":["file", '
-	assert_line --partial 'request 2: the step line takes no input of the '\
-'data of ps-coord (-d), of which all steps are"}'
+	assert_line --partial 'request 2: the step line has no input from the '\
+'data of ps-coord (-d), which every step must read"}'
 	run -64 ps-local -- --step="$own 1 99" x.svm -- \
 		ps-coord -m model.ps requests
 	assert_line "ps-coord: step 0: ps-work has inputs, and the model \
@@ -362,8 +362,8 @@ feeds=(--step='/usr/bin/python3 sets.py' --input=unlabelled:u.svm
 '["both", {X, "u": [101, 102]
 ["fit", {X
 ["both", {X, "u": [103, 104]'
-	assert_line --partial 'request 4: the step line takes no input of the '\
-'data of ps-coord (-d), of which all steps are"}'
+	assert_line --partial 'request 4: the step line has no input from the '\
+'data of ps-coord (-d), which every step must read"}'
 	printf '%s\n' 'input u float[1] from=unlabelled' 'step rest u' \
 		'variable w [1]' >named.ps
 	run -78 ps-local -- "${feeds[@]}" -- \
@@ -452,8 +452,8 @@ there is none, or each has a from="
 	echo '{"op":"epoch","data":"unlabelled","step":"fit"}' >requests
 	run -65 ps-local -- --step='/usr/bin/python3 sets.py' -- \
 		ps-coord -m sets.ps -d x.svm --input=unlabelled:u.svm requests
-	assert_line --partial 'data=unlabelled: the step line takes no input '\
-'of a data set of ps-coord of this name'
+	assert_line --partial 'data=unlabelled: the step line has no input '\
+'from a data set of this name of ps-coord'
 }
 
 # work STATUS WORDS OPTION... - a step of a worker with these inputs fails.
@@ -484,8 +484,8 @@ work() {
 		[--input=u.svm]="--input: 'u.svm' is not NAME:FILE"
 		[--input=u:]="--input: 'u:' is not NAME:FILE"
 		[--input=:u]="':u' has no name before the colon"
-		[--batch=3]="--batch: '3' is not NAME:N; that of other inputs \
-is the coordinator's to say"
+		[--batch=3]="--batch: '3' is not NAME:N; that of other inputs\
+ is set by ps-coord"
 		[--batch=u:3]="there is no --input=u:FILE"
 		[--repeat=u]="there is no --input=u:FILE"
 		[--shuffle=u:3]="there is no --input=u:FILE"

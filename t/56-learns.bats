@@ -77,8 +77,8 @@ values() {
 	assert_equal "$stderr" ""
 	one 'train 1 learning_rate=0.25'
 	assert_equal "${a// /} ${b// /}" "0.5 0.5"
-	assert_equal "$stderr" "ps-coord: request 1: learning_rate=0.25 is for\
- all optimizers, though the model gives them several rates;\
+	assert_equal "$stderr" "ps-coord: request 1: learning_rate=0.25 is now\
+ the rate of all optimizers, though the model gives them different rates;\
  learning_rate_scale= multiplies each"
 }
 
@@ -112,11 +112,10 @@ values() {
 	sed -i 's/linear x/linear x activation=relu/' model.ps
 	run -0 --separate-stderr ps-coord -m model.ps -s 1 --plan
 	assert_equal "${stderr_lines[0]}" "ps-coord: model.ps:4: p gives 0 or\
- more, so that, as what goes into a sigmoid, it cannot stand for all\
- probabilities"
-	assert_equal "${stderr_lines[1]}" "ps-coord: zeros that stay zeros, as\
- neither side of a product, or what goes into a relu, begins with another\
- number: p/kernel, p/bias; give one of them another initializer"
+ more, so as the input of a sigmoid it cannot give every probability"
+	assert_equal "${stderr_lines[1]}" "ps-coord: these variables are 0 and\
+ stay 0, because both factors of a product, or the input of a relu, are 0 at\
+ the start: p/kernel, p/bias; give one of them another initializer"
 }
 
 @test "labels of -1, 0 and 1 are three classes, whoever reads them" {

@@ -65,8 +65,9 @@ is() {
 	train sgd 100
 	is 0.1
 	train adam 1
-	assert_equal "${stderr_lines[*]}" "ps-coord: ckpt/ckpt-00000100: begun\
- anew, as it has none: a/kernel@momentum, a/kernel@velocity,\
+	assert_equal "${stderr_lines[*]}" "ps-coord: ckpt/ckpt-00000100:\
+ starting from initial values, because the checkpoint does not have them:\
+ a/kernel@momentum, a/kernel@velocity,\
  b/kernel@momentum, b/kernel@velocity, c/kernel@momentum, c/kernel@velocity"
 	is 0.11
 	servers=3 train adam 19 --partition=fixed:2
@@ -76,7 +77,8 @@ is() {
 	is 1.1
 	# Its momentum is not that of another kind that has one.
 	train adamax 1
-	[[ ${stderr_lines[1]} == *"begun anew, as it has none:\
+	[[ ${stderr_lines[1]} == *"starting from initial values, because the\
+ checkpoint does not have them:\
  a/kernel@momentum, a/kernel@norm, "* ]] || fail "$stderr"
 	is 1.11
 	servers=2 train adamax 20
@@ -107,7 +109,8 @@ is() {
 	train sgd 100
 	train adam 2
 	assert_equal "${stderr_lines[1]}" "ps-coord: ckpt/ckpt-00000100:\
- schedules that begin anew, as the optimizers are others: of a/kernel,\
+ the schedules of these start anew, because their optimizers have changed:\
+ a/kernel,\
  b/kernel, c/kernel"
 	is 0.12
 	# Six at 0.01, then 0.02.
@@ -117,8 +120,8 @@ is() {
 	train lion 8
 	is 0.3
 	train long 2
-	assert_equal "$stderr" "ps-coord: ckpt/ckpt-00000116: schedules that\
- are others, and go on from step 116: of a/kernel, b/kernel, c/kernel"
+	assert_equal "$stderr" "ps-coord: ckpt/ckpt-00000116: the schedules of\
+ these have changed, and continue at step 116: a/kernel, b/kernel, c/kernel"
 	is 0.32
 }
 

@@ -281,9 +281,9 @@ with zipfile.ZipFile("lie.npz", "w") as zip:
 		assert_not_exist dir
 	done <<-END
 		twice|$id: rows 0 and 2 have the same id
-		lonely|$e is there, but no $id
-		empty|$id is there, but no $e
-		slot|$id is there, but no $e
+		lonely|$e is there, but $id is not
+		empty|$id is there, but $e is not
+		slot|$id is there, but $e is not
 		fewer|$e has 3 rows, $id has 2
 		short|'e/embeddings@velocity' has 2 rows, $id has 3
 		narrow|$e has shape [3, 4], rows of 6 numbers are wanted
@@ -291,8 +291,8 @@ with zipfile.ZipFile("lie.npz", "w") as zip:
 		column|$id has shape [3, 1], one integer for each row is wanted
 		floats|$id holds no integers
 		truth|$id holds no integers
-		when|'e/embeddings@update': row 2: there is no update\
- 18446744073709551615
+		when|'e/embeddings@update': row 2: update 18446744073709551615\
+ is not possible
 		odd|'e/embeddings@mean' is not a variable of the model
 		waits|'e/embeddings/waiting' is not a variable of the model
 		lie|$e: has more numbers than there is room for in the file

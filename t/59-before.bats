@@ -37,9 +37,9 @@ setup() {
 
 @test "a server's log of the version before is refused" {
 	run -78 timeout 20 ps-serve -b "ipc://$PWD/s" --durable=wal -d ckpt
-	assert_output "ps-serve: ckpt/log-0: the log of programs of another \
-release or build: go on with those, or remove this folder and lose what only \
-it has"
+	assert_output "ps-serve: ckpt/log-0: this log was written by programs\
+ of another release or build: use those, or remove this folder and lose the\
+ steps that only this log has"
 	assert_file_exist ckpt/log-0/00000003
 	# ... and removed, it may begin.
 	rm -r ckpt/log-0

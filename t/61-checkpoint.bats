@@ -87,8 +87,8 @@ names() {
 	run -0 --separate-stderr train 1 'train 9' --every=3 --keep=2 \
 		--restore=none --results=errors
 	assert_equal "$stderr" "ps-coord: $dir has checkpoints of later \
-steps, up to ckpt-00000030, which stays the newest one until this run has \
-come so far: remove them to be rid of them"
+steps, up to ckpt-00000030, which stays the newest until this run has passed\
+ it: remove them if they are not wanted"
 	run -0 names
 	assert_output "$(printf 'ckpt-000000%s\n' 06 09* 20 30*)"
 	train 1 'train 1' --keep=2 --restore=ckpt-00000006 --results=none
@@ -252,10 +252,10 @@ content() {
 	run -0 names
 	assert_output ckpt-00000012
 	run -78 train 3 'train 3'
-	assert_output "ps-coord: $dir/journal: it is of another model, seed or\
- number of servers, partitions or batches of a step (--accumulate), or with\
- data (-d) or a queue (--queue) of its own: go on as that run was begun, or\
- remove it to begin anew"
+	assert_output "ps-coord: $dir/journal: it is the journal of a run with\
+ another model, seed, number of servers, partitions or batches of a step\
+ (--accumulate), or other use of data (-d) or a queue (--queue): give the\
+ options of that run, or remove the journal to begin anew"
 	rm "$dir/journal"
 	run -0 train 3 'train 3'
 	assert_line --index 0 --partial '"step":12,'
@@ -304,8 +304,8 @@ words() {
 	assert_output ""
 	assert_equal "$stderr" "ps-coord: words/ckpt-00000004: was trained \
 with other inputs, so its rows would stand for other things: words.ps:1: c: \
-its words, or their order, words.ps:2: t: its words, or their order; put that \
-back, or begin anew with --restore=none, or say --restore-as-is"
+its words, or their order, words.ps:2: t: its words, or their order; restore\
+ those inputs, or begin anew with --restore=none, or say --restore-as-is"
 	words 0 --restore-as-is
 	assert_equal "$stderr" ""
 	# It has the words of this model now.
@@ -325,7 +325,8 @@ meaning() {
 	words 78
 	assert_equal "$stderr" "ps-coord: words/ckpt-00000000: was trained \
 with other inputs, so its rows would stand for other things: words.ps:1: c: \
-$1; put that back, or begin anew with --restore=none, or say --restore-as-is"
+$1; restore those inputs, or begin anew with --restore=none, or say\
+ --restore-as-is"
 }
 
 @test "all that gives rows their meaning is looked at" {
@@ -393,11 +394,13 @@ $1; put that back, or begin anew with --restore=none, or say --restore-as-is"
 	sed -i 's/^a =/b =/; s/dense a/dense b/; s/ o / z /
 		/^[wo] =/d; /input x/d' both.ps
 	both
-	local told="ps-coord: both/ckpt-00000002: " in="as the model has none"
+	local told="ps-coord: both/ckpt-00000002: "
+	local in="because the model does not have them"
 	assert_equal "${#stderr_lines[@]}" 2
-	assert_equal "${stderr_lines[0]}" "${told}left out, $in:\
+	assert_equal "${stderr_lines[0]}" "${told}not restored, $in:\
  a/embeddings, w/kernel, w/bias"
-	assert_equal "${stderr_lines[1]}" "${told}begun anew, as it has none:\
+	assert_equal "${stderr_lines[1]}" "${told}starting from initial values,\
+ because the checkpoint does not have them:\
  b/embeddings"
 	both
 	assert_equal "$stderr" ""
@@ -406,22 +409,23 @@ $1; put that back, or begin anew with --restore=none, or say --restore-as-is"
 	both
 	told=${told/02/06}
 	assert_equal "${#stderr_lines[@]}" 2
-	assert_equal "${stderr_lines[0]}" "${told}left out, $in:\
+	assert_equal "${stderr_lines[0]}" "${told}not restored, $in:\
  b/embeddings@velocity, z/kernel@velocity, z/bias@velocity"
-	assert_equal "${stderr_lines[1]}" "${told}begun anew, as it has none:\
+	assert_equal "${stderr_lines[1]}" "${told}starting from initial values,\
+ because the checkpoint does not have them:\
  b/embeddings@accumulator, z/kernel@accumulator, z/bias@accumulator"
 	sed -i 's/^optimizer.*/optimizer rmsprop momentum=.9/' both.ps
 	both
 	told=${told/06/08}
 	assert_equal "${#stderr_lines[@]}" 2
-	assert_equal "${stderr_lines[0]}" "${told}left out, $in:\
+	assert_equal "${stderr_lines[0]}" "${told}not restored, $in:\
  b/embeddings@accumulator, z/kernel@accumulator, z/bias@accumulator"
 	[[ ${stderr_lines[1]} == *"b/embeddings@velocity"*"z/bias@momentum" ]]
 	sed -i 's/momentum=.9//' both.ps
 	both
 	told=${told/08/10}
-	assert_equal "$stderr" "${told}left out, $in: b/embeddings@momentum,\
- z/kernel@momentum, z/bias@momentum"
+	assert_equal "$stderr" "${told}not restored, $in:\
+ b/embeddings@momentum, z/kernel@momentum, z/bias@momentum"
 	both
 	assert_equal "$stderr" ""
 }
@@ -432,8 +436,8 @@ $1; put that back, or begin anew with --restore=none, or say --restore-as-is"
 	run -0 --separate-stderr train 2 'train 1'
 	assert_output --partial '"step":3,'
 	[[ $stderr == *"$dir/ckpt-00000006/shard-1-of-2.tar: "* ]]
-	[[ $stderr == *"ckpt-00000006 is not whole: the run goes on from \
-ckpt-00000003, the newest one that is"* ]]
+	[[ $stderr == *"ckpt-00000006 is incomplete: the run starts from\
+ ckpt-00000003, the newest complete one"* ]]
 	for one in "$dir"/*; do
 		truncate -s 100 "$one/MANIFEST.json"
 	done
@@ -640,5 +644,5 @@ are not finite"
 	run -0 --separate-stderr ps-eval -C "$dir" data.csv
 	assert_output --partial '"loss":null'
 	assert_equal "$stderr" "ps-eval: $dir/ckpt-00000001: w/kernel has \
-values that are not finite: what comes of them is of no use"
+values that are not finite: predictions from them are useless"
 }

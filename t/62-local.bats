@@ -229,14 +229,14 @@ refused() {
 		| local adam steps=4
 		| optimizer sgd
 
-		model.ps:9: steps=8, but model.ps:8 says 4: all variables are
+		model.ps:9: steps=8, but model.ps:8 has 4: all variables are
 		pushed together
 		| local sgd steps=4 for=out/*
 		| local sgd steps=8 for=emb/*
 		| optimizer sgd
 
-		model.ps:8: slots=stay: say keep, or nothing, and they begin
-		anew with each step
+		model.ps:8: slots=stay: say keep; without slots=keep they start
+		anew in each step
 		| local adam steps=4 slots=stay
 		| optimizer sgd
 

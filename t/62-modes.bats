@@ -336,7 +336,7 @@ kept_back() {
 		begin_run -B 4 --mode=sync --replicas=3 --partition=fixed:3 \
 			--every=30 --push="$codec@second/kernel"
 		[ "$last" -gt 0 ] || echo 'train 100' >&7
-		[ "$last" = 0 ] || told '*going on with a run that broke off*'
+		[ "$last" = 0 ] || told '*resuming a run that was interrupted*'
 		last=$((last + 20))
 		until_step "$last"
 		[ "$last" = 80 ] || dies "$coordinator"
@@ -367,7 +367,7 @@ kept_back() {
 		begin_run -B 4 --mode=sync --replicas=3 --partition=fixed:3 \
 			--every=30 --pull="delta:$codec@second/kernel"
 		[ "$last" -gt 0 ] || echo 'train 100' >&7
-		[ "$last" = 0 ] || told '*going on with a run that broke off*'
+		[ "$last" = 0 ] || told '*resuming a run that was interrupted*'
 		last=$((last + 20))
 		until_step "$last"
 		[ "$codec" = bfloat16 ] || dies "$coordinator"
@@ -391,7 +391,7 @@ kept_back() {
 	until_step 70
 	dies "${server[1]}"
 	start ps-serve -d "$PWD/ckpt" -b "$(cut -d, -f2 <<<"$servers")" 7>&-
-	told '*without its variables: all go back*'
+	told '*without its variables: all servers go back*'
 	until_step 99
 	end_run
 	same whole ckpt
@@ -413,7 +413,7 @@ kept_back() {
 		begin_run -B 4 --mode=sync --replicas=3 \
 			${every:+--every=$every}
 		echo 'train 1000' >&7
-		told '*going on with a run that broke off*'
+		told '*resuming a run that was interrupted*'
 		until_step 1999
 		end_run
 		same whole ckpt
@@ -638,7 +638,7 @@ undisturbed() {
 	same whole ckpt
 }
 
-@test "sync: a server is killed, and all go back to the checkpoint" {
+@test "sync: a server is killed, and all servers go back to the checkpoint" {
 	undisturbed
 	local every
 	for every in 40 ""; do
@@ -647,7 +647,7 @@ undisturbed() {
 		dies "${server[1]}"
 		start ps-serve -d "$PWD/ckpt" -b "${servers#*,}" 7>&-
 		echo 'epoch 2' >&7
-		told '*without its variables: all go back*'
+		told '*without its variables: all servers go back*'
 		end_epochs
 		same whole ckpt
 	done

@@ -149,7 +149,7 @@ kept_run() {
 			--results=errors <<<"epoch 2"'
 	assert_equal "$(grep -c '"steps":512,"examples":16384,' \
 		<<<"$output")" 2
-	run -0 grep -c 'File too large; going on without a cache' members
+	run -0 grep -c 'File too large; continuing without a cache' members
 	assert_output 1
 }
 
@@ -305,7 +305,8 @@ pass() {
 	assert_output " 16384 2"
 	run -0 --separate-stderr local_run 1 -m visit.ps -B 16 -d 'part-*' \
 		--checkpoint=ckpt <<<'train 1'
-	assert_regex "$stderr" "begin with epoch 0, not where ckpt-0000"
+	assert_regex "$stderr" "start with epoch 0, not at the position of\
+ ckpt-0000"
 }
 
 @test "also when many steps had a number that no worker had been given" {
@@ -337,9 +338,11 @@ pass() {
 		-m visit.ps --checkpoint=ckpt <<<'train 3'
 	run -0 --separate-stderr local_run 1 -m visit.ps -d data.csv \
 		--checkpoint=ckpt <<<epoch
-	local why="the data begin with epoch 0, not where ckpt-00000003 was"
+	local why="the data start with epoch 0, not at the position of\
+ ckpt-00000003"
 	assert_equal "$stderr" \
-		"ps-coord: $why: it does not say how far they were read"
+		"ps-coord: $why: the checkpoint does not say how far they were\
+ read"
 }
 
 @test "a byte order mark is not a part of the first record, wherever it is" {
@@ -496,7 +499,7 @@ bad() {
 	run -65 --separate-stderr local_run 1 -m visit.ps -d data.csv \
 		<<<'train 2 batch=8'
 	assert_output --partial '"op":"request","error":"request 1: batch=8: '
-	assert_output --partial ' (-d) all steps are of one size, --batch"}'
+	assert_output --partial ' (-d) all steps have one size, --batch"}'
 	run -65 --separate-stderr ps-local -q -- data.csv -- \
 		ps-coord -m visit.ps <<<epoch
 	assert_output --partial '"op":"request","error":"request 1: epoch: '

@@ -20,7 +20,7 @@ holds() {
  int8, onebit, topk:P; try 'ps-coord --help'"
 	run -64 ps-coord -m model.ps -s 1 --wire=
 	assert_output \
-		"ps-coord: --wire: an argument is wanted; try 'ps-coord --help'"
+		"ps-coord: --wire: needs an argument; try 'ps-coord --help'"
 	for few in topk topk:0 topk:2; do
 		run -64 ps-coord -m model.ps -s 1 --mode=sync --push=$few
 		assert_output --partial "--push: '$few' has no P from 0.001"
@@ -169,7 +169,7 @@ wide() {
 		--repeat one.csv -- ps-coord -m model.ps -B 1 \
 		--wire=bfloat16,from=4'
 	assert_equal "$stderr" "ps-coord: --wire=bfloat16,from=4: the run ended\
- at step 3, and all that it moved was exact"
+ at step 3, so this never took effect"
 	run -0 --separate-stderr bash -c 'echo train 3 | ps-local -q -w 1 -- \
 		--repeat one.csv -- ps-coord -m model.ps -B 1 \
 		--wire=bfloat16,from=2'
@@ -479,7 +479,7 @@ optimum() {
 		exec {requests}>&- {results}<&- {messages}<&-
 		rm requests results messages
 		conduct -s "$at" --checkpoint=ckpt --wire="$wire"
-		hears '*going on with a run that broke off*'
+		hears '*resuming a run that was interrupted*'
 	done
 	ask 100
 	ends

@@ -92,7 +92,8 @@ need_numpy() {
 	assert_output 12000
 	run -0 sort -u <(sed 's/.*"step":\([0-9]*\).*/\1/' results)
 	assert_equal "${#lines[@]}" 12000
-	run -0 grep -c "without its variables: ckpt-" "$PWD/ps-coord.4.log"
+	run -0 grep -c "without its variables: it goes back to ckpt-" \
+		"$PWD/ps-coord.4.log"
 }
 
 @test "without checkpoints a server's steps are run again from the first" {
@@ -185,8 +186,8 @@ gives_up() {
 	wait "$coord" || status=$?
 	assert_equal "$status" 69
 	run -0 cat "$log"
-	assert_line "ps-coord: the run has not ended: start it again to go on \
-with it"
+	assert_line "ps-coord: the run has not ended: the same command resumes\
+ it"
 	run ! grep cancelled results
 	assert_exists "$dir/journal"
 }
@@ -255,7 +256,8 @@ with it"
 	wait "$coord" || status=$?
 	assert_equal "$status" 74
 	run -0 tail -n 2 "$log"
-	assert_line --index 0 --partial "the run has not ended: start it again"
+	assert_line --index 0 --partial "the run has not ended: the same\
+ command"
 	assert_line --index 1 "ps-coord: failpoint journal-add"
 	coord -o results requests
 	wait "$coord"
@@ -464,8 +466,8 @@ journal_is_short() {
 		wait "$coord" || status=$?
 		assert_equal "$status" 69
 		run -0 tail -n 2 "$PWD/ps-coord.$1.log"
-		assert_line --index 0 "ps-coord: the run has not ended: start\
- it again to go on with it"
+		assert_line --index 0 "ps-coord: the run has not ended: the\
+ same command resumes it"
 		assert_line --index 1 --regexp "^ps-coord: $2"
 	}
 	same="--every=1000 --patience=1s -w 1s -o results requests"
@@ -527,8 +529,8 @@ suspended() {
 	wait "$coord" || status=$?
 	assert_equal "$status" 75
 	run -0 tail -n 1 "${1:-$log}"
-	assert_output "ps-coord: the run has not ended: start it again to go on\
- with it"
+	assert_output "ps-coord: the run has not ended: the same command\
+ resumes it"
 	assert_exists "$dir/journal"
 	run ! grep cancelled results
 }
@@ -545,7 +547,7 @@ suspended() {
 	dies "$coord" "$server1"
 	# shellcheck disable=SC2086
 	coord $same
-	until grep -q "going on with a run that broke off" "$log"; do
+	until grep -q "resuming a run that was interrupted" "$log"; do
 		kill -0 "$coord"
 	done
 	kill "$coord"
@@ -687,7 +689,8 @@ suspend_job() {
 	status=0
 	wait "$coord" || status=$?
 	assert_equal "$status" 74
-	run -0 grep -c "not all could be ended within 0.3 s: steps given up" \
+	run -0 grep -c "not all steps in flight have ended within 0.3 s: steps\
+ given up" \
 		"$log"
 	dies "$worker"
 }

@@ -236,7 +236,8 @@ again() {
 	steps 3
 	dies "${server[1]}"
 	server_at 1
-	hears '*server 1 (ipc://s1) is back * without its variables: initial*'
+	hears "*server 1 (ipc://s1) is back * without its variables: it goes\
+ back to initial*"
 	steps 2
 	finishes 5
 }
@@ -463,7 +464,7 @@ again_conducted() {
 	in_flight
 	dies "$coord"
 	again_conducted --min-workers=2
-	hears '*going on with a run that broke off: *'
+	hears '*resuming a run that was interrupted: *'
 	echo join >&"$requests"
 	# What ended just before may not have been noted, and is told again.
 	for _ in 1 2 3 4 5 6; do
@@ -605,8 +606,8 @@ before the evaluation was over" ]]
 	gone "$eval"
 	assert_equal "$status" 75
 	run -0 cat eval.log
-	assert_output "ps-eval: a member of the run was lost, and with it \
-step 2 as it was being scored"
+	assert_output "ps-eval: the run lost a program, and with it the values\
+ of step 2 that were being scored"
 	run -0 timeout 20 ps-eval -c ipc://coord one.svm
 	assert_output --partial '{"step":2,"examples":1,'
 	finishes 2
@@ -644,7 +645,7 @@ second() {
 	done_steps 1
 	kill -STOP "$coord"
 	second
-	hears '*going on with a run that broke off: *'
+	hears '*resuming a run that was interrupted: *'
 	launch ps-work -c ipc://coord2 --repeat one.svm
 	worker[1]=$pid
 	done_steps 4
@@ -658,7 +659,7 @@ second() {
 	# By a server that knows it, or one that it greets anew.
 	assert_output --regexp "^ps-coord: server [01] \(ipc://s[01]\): \
 (term 1 is over, 2 began: another coordinator has this run|\
-another coordinator has this server)$"
+this server belongs to another coordinator)$"
 	run ! grep '"loss":' <&"$answers"
 	gone "${worker[0]}"
 	steps 2

@@ -119,7 +119,8 @@ serve() {
 		"^ps-serve: ckpt/log-0/00000001: damaged at byte [0-9]+ of "
 	rm ckpt/log-0/00000001
 	serve
-	hears "*without its variables: initial values, 100 steps are run again"
+	hears "*without its variables: it goes back to initial values; 100\
+ steps are run again"
 	ends
 	wait "$server"
 	counted 100
@@ -197,8 +198,8 @@ another() {
 	another --restore=none
 	local id=${said#*of run }
 	id=${id%%,*}
-	assert_equal "$said" "ps-serve: ckpt/log-0: had steps 100 to 149 of \
-run $id, which did not end: kept in ckpt/log-0.old"
+	assert_equal "$said" "ps-serve: ckpt/log-0: held steps 100 to 149 of\
+ run $id, which did not end: moved to ckpt/log-0.old"
 	run -0 ps-ckpt show ckpt/ckpt-00000100
 	assert_line "run$(printf '\t')$id"
 	counted 10 ckpt/ckpt-00000010
@@ -223,8 +224,8 @@ run $id, which did not end: kept in ckpt/log-0.old"
 	breaks_off 30
 	breaks_off 20
 	another --restore=none
-	[[ $said == *": had steps 0 to 19 of run "*", which did not end: kept \
-in ckpt/log-0.old, and what was there is removed" ]]
+	[[ $said == *": held steps 0 to 19 of run "*", which did not end: moved\
+ to ckpt/log-0.old, whose former contents are removed" ]]
 }
 
 @test "nothing is said, or kept, of a run that was over" {
@@ -357,7 +358,8 @@ has "
 	rm -r ckpt/ckpt-00000100
 	cp -r other/ckpt/ckpt-00000100 ckpt
 	start ps-serve -b "$at" -d ckpt
-	hears "*ckpt/ckpt-00000100 is of another run: put back that of *"
+	hears "*ckpt/ckpt-00000100 is of another run: put back the checkpoint\
+ of *"
 	status=0
 	wait "$coord" || status=$?
 	assert_equal "$status" 65

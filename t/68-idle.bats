@@ -21,19 +21,21 @@ ended() {
 another_ends() {
 	local server log pid endpoint
 	start ps-serve -b "ipc://$PWD/another" "${idle[@]}"
-	ended "$pid" "its coordinator has not called for 4 s" "$log"
+	ended "$pid" "its coordinator has not connected for 4 s" "$log"
 }
 
 @test "a server or standby that nobody calls ends, and says so" {
 	start ps-serve -b "ipc://$PWD/s" "${idle[@]}"
 	server=$pid serverlog=$log at=$endpoint
 	start ps-serve -b "ipc://$PWD/t" "${idle[@]}" --standby-of="$at"
-	ended "$server" "its coordinator has not called for 4 s" "$serverlog"
-	ended "$pid" "no coordinator has called for 4 s, and its primary $at \
+	ended "$server" "its coordinator has not connected for 4 s" "$serverlog"
+	ended "$pid" "no coordinator has connected for 4 s, and its primary $at\
+ \
 is gone, or has none either" "$log"
 	start ps-serve -b "ipc://$PWD/s" -c "ipc://$PWD/nobody" -i 0 \
 		"${idle[@]}"
-	ended "$pid" "its coordinator ipc://$PWD/nobody has not called" "$log"
+	ended "$pid" "its coordinator ipc://$PWD/nobody has not connected" \
+		"$log"
 	run -64 ps-serve --idle=9s
 	assert_output --partial "--idle: a coordinator may be silent for a"
 	run -64 ps-serve --idle=soon
@@ -57,10 +59,10 @@ is gone, or has none either" "$log"
 	ask 10
 	done_steps 10
 	dies "$coord"
-	ended "$server" "its coordinator has not been heard for 4 s" \
+	ended "$server" "its coordinator has been silent for 4 s" \
 		"$serverlog"
-	ended "$standby" "no coordinator has called for 4 s" "$standbylog"
-	ended "$pid" "no coordinator has called for 4 s" "$log"
+	ended "$standby" "no coordinator has connected for 4 s" "$standbylog"
+	ended "$pid" "no coordinator has connected for 4 s" "$log"
 }
 
 @test "a coordinator hangs: its server ends" {
@@ -72,7 +74,7 @@ is gone, or has none either" "$log"
 	ask 10
 	done_steps 10
 	start freeze "$coord"
-	ended "$server" "its coordinator has not been heard" "$serverlog"
+	ended "$server" "its coordinator has been silent" "$serverlog"
 }
 
 # A stopped job can be gone on with: nobody was silent while it was.
@@ -124,9 +126,9 @@ is gone, or has none either" "$log"
 		pids+=("$pid" "$log")
 	done
 	run -66 ps-node -f "$cluster" -t chief --chief -m nosuch.ps
-	ended "${pids[0]}" "its coordinator ipc://c has not called" \
+	ended "${pids[0]}" "its coordinator ipc://c has not connected" \
 		"${pids[1]}"
-	ended "${pids[2]}" "its coordinator ipc://c has not called" \
+	ended "${pids[2]}" "its coordinator ipc://c has not connected" \
 		"${pids[3]}"
 	# One that has given up, as a server was killed and the run is not lost.
 	pids=()
@@ -145,7 +147,7 @@ is gone, or has none either" "$log"
 	status=0
 	wait "$pid" || status=$?
 	assert_equal "$status" 69
-	ended "${pids[2]}" "its coordinator ipc://c has not been heard" \
+	ended "${pids[2]}" "its coordinator ipc://c has been silent" \
 		"${pids[3]}"
 	status=0
 	wait "$worker" || status=$?

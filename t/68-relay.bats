@@ -213,16 +213,17 @@ it waits (--site of ps-work)"
 	worker_at 0
 	relayed 1
 	says "ps-relay: coordinator ipc://rack1: it is the relay of rack1, \
-and a relay does not call another one" 78 \
+and a relay does not connect to another relay" 78 \
 		ps-relay -b ipc://x -c ipc://rack1
-	says "ps-relay: coordinator ipc://s0: it is a server, no coordinator" \
+	says "ps-relay: coordinator ipc://s0: it is a server, not a\
+ coordinator" \
 		78 ps-relay -b ipc://x -c ipc://s0
-	says "ps-eval: coordinator ipc://rack1: it is the relay of rack1, no \
-coordinator" 78 ps-eval -c ipc://rack1 one.svm
-	says "ps-work: coordinator ipc://rack1: it is the relay of rack1, no \
-coordinator" 78 ps-work -c ipc://rack1 one.svm
-	says "ps-coord: server 0 (ipc://rack1): it is the relay of rack1, no \
-server" 78 ps-coord -s ipc://rack1 -m count.ps -w 5s </dev/null
+	says "ps-eval: coordinator ipc://rack1: it is the relay of rack1, not a\
+ coordinator" 78 ps-eval -c ipc://rack1 one.svm
+	says "ps-work: coordinator ipc://rack1: it is the relay of rack1, not a\
+ coordinator" 78 ps-work -c ipc://rack1 one.svm
+	says "ps-coord: server 0 (ipc://rack1): it is the relay of rack1, not a\
+ server" 78 ps-coord -s ipc://rack1 -m count.ps -w 5s </dev/null
 	ask 50
 	done_steps 50
 	over
@@ -237,7 +238,8 @@ server" 78 ps-coord -s ipc://rack1 -m count.ps -w 5s </dev/null
 	done
 	start ps-serve -b tcp://127.0.0.1:* --key=key
 	conduct -s "$endpoint" --key=key
-	says "ps-relay: ipc://coord: who listens there does not have our \
+	says "ps-relay: ipc://coord: the program that listens there does not\
+ have our \
 --key" 77 ps-relay -b ipc://x -c ipc://coord --key=other -w 2s
 	dies "$coord"
 }

@@ -31,8 +31,7 @@ load counting.bash
 	wait "$pid" || status=$?
 	assert_equal "$status" 75
 	run -0 sed "/ without --key /d" "$log"
-	assert_output "ps-serve: $other does not want a standby: \
-a standby of $at"
+	assert_output "ps-serve: $other refuses this standby: a standby of $at"
 	kill -CONT "$coord"
 	ask 100
 	hears "*server 0: its standby $other took over after *.?? s"

@@ -184,7 +184,7 @@ directory"
 	touch pids
 	run -73 --separate-stderr ps-local -s 2 echo never
 	assert_output ""
-	[[ $stderr == *"ps-local: server 0 did not get ready"* ]]
+	[[ $stderr == *"ps-local: server 0 did not become ready"* ]]
 	[[ $stderr == *"ps-serve[1]: no room"* ]]
 	assert_clean
 }
@@ -535,7 +535,7 @@ address"
 		timeout 100 sh -c "trap : TERM; echo \$\$ >>pids
 			while :; do sleep 0.1; done" &
 		until [ -s pids ]; do sleep 0.01; done'
-	assert_output --partial "ps-local: killing what does not stop"
+	assert_output --partial "ps-local: killing programs that do not stop"
 	assert_clean
 }
 
@@ -580,7 +580,7 @@ address"
 		wait
 	EOT
 	run -0 ps-local --grace=100ms await 1
-	assert_output --partial "ps-local: killing what does not stop"
+	assert_output --partial "ps-local: killing programs that do not stop"
 	assert_clean
 }
 
@@ -677,7 +677,7 @@ address"
 	EOT
 	run -137 ps-local --restart=5 true
 	assert_line "ps-local: ps-serve 0 was ended by signal 9"
-	assert_line "ps-local: server 0 did not get ready"
+	assert_line "ps-local: server 0 did not become ready"
 	refute_output --partial again
 }
 
@@ -772,7 +772,7 @@ No space left on device"
 	run -64 ps-local --pin -zq true
 	assert_output --partial "ps-local: no option -z;"
 	run -64 ps-local --pin=x true
-	assert_output --partial "ps-local: --pin: no argument is wanted;"
+	assert_output --partial "ps-local: --pin: takes no argument;"
 	run -0 --separate-stderr ps-local -w 0 -C -- echo said
 	assert_output said
 	assert_clean
@@ -1086,7 +1086,7 @@ forsaken() {
 		'pipe:yes "1 1:1" | head -n 400
 			until [ -s results ]; do :; done
 			kill -9 $PPID' -- "${job[@]}"
-	[[ $stderr == *"the run has not ended: start it again"* ]]
+	[[ $stderr == *"the run has not ended: the same command"* ]]
 	run -0 timeout 60 ps-local -w 2 -C saved -- --repeat train.svm -- \
 		"${job[@]}"
 	assert_equal "$(grep -c '"op":"train"' results)" 1000

@@ -397,9 +397,9 @@ sums() {
 		assert_equal "$stderr" "ps-coord: --status: $why"
 	done <<-END
 		73 none/run.prom cannot create none/.tmp-run.prom~: $none
-		73 folder folder is there, and no plain file
-		73 link link is there, and no plain file
-		73 /dev/null /dev/null is there, and no plain file
+		73 folder folder exists, but is not a plain file
+		73 link link exists, but is not a plain file
+		73 /dev/null /dev/null exists, but is not a plain file
 		64 model.ps model.ps is what is read; try 'ps-coord --help'
 		64 data.csv data.csv is what is read; try 'ps-coord --help'
 		64 results results is for something else; try 'ps-coord --help'

@@ -163,7 +163,7 @@ and a worker"
 	run -64 ps-node --servers=x
 	assert_output --partial "--servers: 'x' is not a number"
 	run -64 ps-node --hosts
-	assert_output --partial "--hosts: an argument is wanted"
+	assert_output --partial "--hosts: needs an argument"
 }
 
 @test "servers beside workers are the first ones, behind the tasks' ports" {

@@ -62,9 +62,9 @@ one() {
 		-D 'how=sgd momentum=0.5' requests
 	[ "$stderr" = "" ] || fail "$stderr"
 	run -0 --separate-stderr trained ckpt -m model.ps -D how=adam requests
-	[[ $stderr == *"begun anew, as it has none: logit/kernel@momentum"* ]]
-	[[ $stderr == *": made with -D how=sgd momentum=0.5, and now "\
-"how=adam"* ]]
+	[[ $stderr == *"starting from initial values, because the checkpoint\
+ does not have them: logit/kernel@momentum"* ]]
+	[[ $stderr == *": saved with -D how=sgd momentum=0.5; now how=adam"* ]]
 }
 
 @test "definitions that are wrong are refused, with their line" {

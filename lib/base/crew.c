@@ -85,7 +85,7 @@ crew_new(size_t members, struct fail *f)
 	status = begin_threads(c, members);
 	if (status == 0)
 		return c;
-	fail(f, FAIL_MEMORY, "cannot begin %zu threads, but %zu: %s", members,
+	fail(f, FAIL_MEMORY, "cannot start %zu threads, only %zu: %s", members,
 	     c->members, strerror(status));
 	crew_free(c);
 	return NULL;

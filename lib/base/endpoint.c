@@ -74,8 +74,8 @@ check_ipc(const char *endpoint, const char *path, struct fail *f)
 	if (!*path || *path == '@' || strcmp(path, "*") == 0)
 		return fail(f, FAIL_USAGE, "'%s' names no file", endpoint);
 	if (strlen(path) > ENDPOINT_PATH)
-		return fail(f, FAIL_USAGE, "'%s' is too long: a path of at "
-			    "most %d bytes will do", endpoint, ENDPOINT_PATH);
+		return fail(f, FAIL_USAGE, "'%s' is too long: a path has at "
+			    "most %d bytes", endpoint, ENDPOINT_PATH);
 	return 0;
 }
 

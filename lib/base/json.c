@@ -133,8 +133,8 @@ json_read(const char *text, size_t size, size_t flags, json_error_t *error)
 	left = JSON_MOST;
 	value = json_loadb(text, size, flags, error);
 	if (!value && left == 0)
-		snprintf(error->text, sizeof(error->text), "what it holds "
-			 "takes more than %zu MiB", JSON_MOST >> 20);
+		snprintf(error->text, sizeof(error->text), "its contents take "
+			 "more than %zu MiB of memory", JSON_MOST >> 20);
 	left = SIZE_MAX;
 	return value;
 }

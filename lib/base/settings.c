@@ -42,7 +42,7 @@ settings_add(struct settings *s, const char *word, struct fail *f)
 	char *key = mem_text_n(word, (size_t)(equals - word));
 
 	if (find(s, key)) {
-		fail(f, FAIL_CONFIG, "%s: %s is said twice", s->where, key);
+		fail(f, FAIL_CONFIG, "%s: %s is given twice", s->where, key);
 		free(key);
 		return -1;
 	}

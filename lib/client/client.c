@@ -947,8 +947,8 @@ welcome(struct client *c, struct server_peer *s, const struct message *m,
 	const size_t i = (size_t)(s - c->server);
 
 	if (m->welcome.role != ROLE_SERVER || m->welcome.index != i)
-		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is not that "
-			    "server", i, c->plan->endpoint[i]);
+		return fail(f, FAIL_PROTOCOL, "server %zu (%s): another "
+			    "program listens there", i, c->plan->endpoint[i]);
 	s->welcome = true;
 	for (enum lane lane = 0; !c->relayed && lane < LANES; lane++)
 		send_again(c, s, lane);
@@ -1078,8 +1078,8 @@ add_differences(struct client *c, size_t n, const struct message *m,
 	size_t left = m->frame[0].size, size = 1;
 
 	if (!plan_delta(c->plan, n) || m->values.since != c->copy[n].edition)
-		return fail(f, FAIL_PROTOCOL, "differences to what we do not "
-			    "have");
+		return fail(f, FAIL_PROTOCOL, "differences to values that we "
+			    "do not have");
 	move_copy(c, n, true);
 	for (uint64_t k = 0; k < count && size > 0; k++) {
 		size = add_difference(c, n, from, left);
@@ -1169,8 +1169,8 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 		return 0;	/* a newer PLAN is on its way to us */
 	case OUTCOME_GONE:
 		if (!pushes(c, lane, n) || !find_pulled(c, n, m->request))
-			return fail(f, FAIL_PROTOCOL, "keys that were sent "
-				    "are said to be gone");
+			return fail(f, FAIL_PROTOCOL, "the server reports keys "
+				    "as gone that were sent to it");
 		memset(c->pulled[n], 0, sizeof(c->pulled[n]));
 		send_part(c, s, lane, n);
 		return 0;

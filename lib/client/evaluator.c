@@ -119,8 +119,8 @@ static int
 renew_run(struct evaluator *e, uint64_t now, struct fail *f)
 {
 	if (e->cut != WIRE_NONE)
-		return fail(f, FAIL_AGAIN, "a member of the run was lost, and "
-			    "with it step %llu as it was being scored",
+		return fail(f, FAIL_AGAIN, "the run lost a program, and with "
+			    "it the values of step %llu that were being scored",
 			    (unsigned long long)e->step);
 	e->asked = false;
 	e->since = now;
@@ -241,8 +241,8 @@ evaluator_tick(struct evaluator *e, uint64_t now, struct fail *f)
 			    "%.1f s ago", name,
 			    (double)(now - e->heard) / 1000);
 	if (!e->run.client)
-		return fail(f, FAIL_PEER, "coordinator %s has begun no run "
+		return fail(f, FAIL_PEER, "coordinator %s has not begun a run "
 			    "within %g s", name, seconds);
-	return fail(f, FAIL_PEER, "coordinator %s has frozen no step within "
-		    "%g s", name, seconds);
+	return fail(f, FAIL_PEER, "coordinator %s has not provided values of "
+		    "one step within %g s", name, seconds);
 }

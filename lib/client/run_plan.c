@@ -38,7 +38,7 @@ run_take_plan(struct run *run, const struct message *m, struct fail *f)
 	struct plan *plan = &run->plan;
 
 	if (m->blob.size != PLAN_RUN) {
-		fail(f, FAIL_PROTOCOL, "a plan of no run");
+		fail(f, FAIL_PROTOCOL, "a plan without the name of its run");
 		return RUN_REFUSED;
 	}
 	if (m->plan.batches == 0 || m->plan.batches > PLAN_BATCHES ||

@@ -143,8 +143,9 @@ submission_add_line(struct submission *s, const char *line, size_t size,
 		s->passed_hash = hash_chain(s->passed_hash, line, size);
 		if (++s->given == s->passed &&
 		    s->passed_hash != s->hash && s->accepted == s->passed)
-			return fail(f, FAIL_DATA, "the first %llu requests "
-				    "are not those that %s asked before",
+			return fail(f, FAIL_DATA, "the first %llu requests are "
+				    "not those that %s sent before: put those "
+				    "back, or take another name",
 				    (unsigned long long)s->passed, s->o.name);
 		return 0;
 	}
@@ -194,8 +195,9 @@ drop_accepted(struct submission *s, uint64_t number, struct fail *f)
 	size_t size = 0;
 
 	if (number < s->accepted || number > s->sent_number)
-		return fail(f, FAIL_AGAIN, "coordinator %s has begun anew: it "
-			    "knows of %llu requests of %s, not %llu",
+		return fail(f, FAIL_AGAIN, "coordinator %s was started anew, "
+			    "without its journal: it knows %llu requests of "
+			    "%s, not %llu",
 			    s->o.coordinator, (unsigned long long)number,
 			    s->o.name, (unsigned long long)s->accepted);
 	for (; s->accepted < number; s->accepted++) {
@@ -229,14 +231,14 @@ take_first_results(struct submission *s, const struct message *m,
 		s->reported = m->results.first - 1;
 		if (s->resumed == 0 && s->results > s->reported)
 			return fail(f, FAIL_DATA, "there are %llu results of "
-				    "%s, of whom coordinator %s knows nothing:"
-				    " a name that has ended begins anew, with "
-				    "no results", (unsigned long long)
+				    "%s, but coordinator %s does not know this "
+				    "name: a name that has ended starts again "
+				    "with an empty file", (unsigned long long)
 				    s->results, s->o.name, s->o.coordinator);
 		if (s->reported > s->results)
-			return fail(f, FAIL_DATA, "%s has had %llu results, of "
-				    "which only %llu are there any more: put "
-				    "them back, or take another name",
+			return fail(f, FAIL_DATA, "%s has had %llu results, "
+				    "but the file has only %llu of them: put "
+				    "the others back, or take another name",
 				    s->o.name, (unsigned long long)s->reported,
 				    (unsigned long long)s->results);
 		s->accepted = s->sent_number = m->results.accepted;
@@ -311,7 +313,7 @@ take_lines(struct submission *s, const struct message *m, struct fail *f)
 
 		if (!behind)
 			return fail(f, FAIL_PROTOCOL, "coordinator %s: a "
-				    "result without its end",
+				    "result without a newline",
 				    s->o.coordinator);
 		if (number > s->results) {
 			text_add_bytes(&s->out, at, (size_t)(behind + 1 - at));
@@ -333,7 +335,8 @@ take_results(struct submission *s, const struct message *m, struct fail *f)
 		return -1;
 	if (s->hash != m->results.hash)
 		return fail(f, FAIL_DATA, "coordinator %s has other requests "
-			    "of %s than these", s->o.coordinator, s->o.name);
+			    "of %s than these: put those back, or take another "
+			    "name", s->o.coordinator, s->o.name);
 	s->room = m->results.room;
 	s->pending = m->results.pending;
 	s->status = m->results.status;

@@ -146,8 +146,8 @@ check_limits(const struct coord *c, struct fail *f)
 			    RESULT_METRICS);
 	if (c->model_frame.size > WIRE_FRAME)
 		return fail(f, FAIL_CONFIG, "the model and the files that it "
-			    "names are of %zu MiB, more than %zu: the largest "
-			    "is %s, of %zu MiB",
+			    "names have %zu MiB, more than %zu: the largest is "
+			    "%s, with %zu MiB",
 			    (c->model_frame.size + mib - 1) / mib, most,
 			    largest->name, (largest->size + mib - 1) / mib);
 	if (c->plan_frame.size > WIRE_FRAME)

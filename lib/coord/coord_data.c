@@ -121,16 +121,16 @@ can_read(const struct coord *c, const struct request *r, struct fail *f)
 	const size_t by = counted_by(c, r);
 
 	if (taken == 0)
-		return fail(f, FAIL_DATA, "the step line takes no input of "
-			    "the data of ps-coord (-d), of which all steps "
-			    "are");
+		return fail(f, FAIL_DATA, "the step line has no input from the "
+			    "data of ps-coord (-d), which every step must "
+			    "read");
 	if (r->data && (by == SAMPLER_NONE || !(taken >> by & 1)))
-		return fail(f, FAIL_DATA, "data=%.64s: the step line takes no "
-			    "input of a data set of ps-coord of this name",
+		return fail(f, FAIL_DATA, "data=%.64s: the step line has no "
+			    "input from a data set of this name of ps-coord",
 			    r->data);
 	if (r->op == REQUEST_TRAIN && r->batch > 0)
 		return fail(f, FAIL_DATA, "batch=%llu: with data of ps-coord "
-			    "(-d) all steps are of one size, --batch",
+			    "(-d) all steps have one size, --batch",
 			    (unsigned long long)r->batch);
 	return 0;
 }
@@ -146,9 +146,9 @@ data_can(const struct coord *c, const struct request *r, struct fail *f)
 			    "takes inputs of one data set: there is nothing to "
 			    "score");
 	if (r->op == REQUEST_EPOCH && !c->o.samplers)
-		return fail(f, FAIL_DATA, "epoch: workers read inputs of "
-			    "their own and know no common pass; say train N, "
-			    "or give ps-coord the data (-d)");
+		return fail(f, FAIL_DATA, "epoch: workers read inputs of their "
+			    "own, so there is no common epoch; say train N, or "
+			    "give ps-coord the data (-d)");
 	return c->o.samplers &&
 		(r->op == REQUEST_TRAIN || r->op == REQUEST_EPOCH) ?
 		can_read(c, r, f) : 0;
@@ -283,8 +283,8 @@ read_position(struct samplers *s, const char *text, struct fail *f)
 	int r = 0;
 
 	if (size == 0)
-		return fail(f, FAIL_DATA, "it does not say how far they "
-			    "were read");
+		return fail(f, FAIL_DATA, "the checkpoint does not say how far "
+			    "they were read");
 	bytes = mem_alloc(size, 1);
 	for (size_t i = 0; i < size && r == 0; i++) {
 		if (sscanf(text + 2 * i, "%2x", &byte) != 1)
@@ -308,8 +308,8 @@ restore(struct coord *c)
 	if (!c->o.samplers || !*c->o.restore || c->o.restored.step == 0)
 		return;
 	if (read_position(c->o.samplers, c->o.restored.sampler, &why) < 0)
-		report_warning(c, "the data begin with epoch 0, not where %s "
-			       "was: %s", c->o.restore, why.text);
+		report_warning(c, "the data start with epoch 0, not at the "
+			       "position of %s: %s", c->o.restore, why.text);
 }
 
 /* The data cannot be read, so no request can be done: the run fails. */
@@ -587,10 +587,10 @@ data_knows_epochs(struct coord *c, uint64_t first)
 		first++;
 	if (first >= high || first >= queue_next(c->queue))
 		return true;
-	fail(&why, FAIL_DATA, "a server has step %llu, of an epoch of which "
-	     "this run's journal does not know: it was cut short, or is an "
-	     "older one. Put the right one in its place, or remove it to "
-	     "begin anew", (unsigned long long)first);
+	fail(&why, FAIL_DATA, "a server has step %llu, of an epoch that is not "
+	     "in this run's journal: the journal was cut short, or is an older "
+	     "one. Put the right one in its place, or remove it to begin anew",
+	     (unsigned long long)first);
 	journal_lose(c);		/* the file stays as it is */
 	ending_fail(c, &why);
 	return false;

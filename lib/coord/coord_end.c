@@ -145,8 +145,7 @@ is_suspended(const struct coord *c, const struct fail *why)
 static void
 leave(struct coord *c, const struct fail *why)
 {
-	report_warning(c, "the run has not ended: start it again to go on "
-		       "with it");
+	report_warning(c, "the run has not ended: the same command resumes it");
 	ending_leave(c, why);
 }
 
@@ -243,13 +242,13 @@ end_as_asked(struct coord *c, uint64_t now)
 
 	if (ending_state(c) == ENDING_SUSPEND || waits_to_resume(c)) {
 		if (!saved)
-			report_warning(c, "no checkpoint could be made in "
+			report_warning(c, "no checkpoint could be saved in "
 				       "time: the newest is %s", newest);
 		leave(c, &suspended);
 		return;
 	}
 	if (!saved)
-		fail(&why, FAIL_IO, "no last checkpoint could be made: the "
+		fail(&why, FAIL_IO, "no last checkpoint could be saved: the "
 		     "newest is %s", newest);
 	/* It ends with the error that it had before. */
 	if (!saved && ending_status(c) != 0) {
@@ -315,11 +314,12 @@ end_check_drain(struct coord *c, uint64_t now)
 	const double grace = (double)c->o.grace_ms / 1000;
 
 	if (late && ending_state(c) == ENDING_SUSPEND)
-		report_warning(c, "not all could be ended within %g s",
+		report_warning(c, "not all steps in flight have ended within "
+			       "%g s",
 			       grace);
 	else if (late)
-		report_warning(c, "not all could be ended within %g s: steps "
-			       "given up: %llu", grace,
+		report_warning(c, "not all steps in flight have ended within "
+			       "%g s: steps given up: %llu", grace,
 			       (unsigned long long)(queue_next(c->queue) -
 						    queue_watermark(c->queue)));
 	if (late || (ending_state(c) == ENDING_SUSPEND && servers_end(c, now)))
@@ -339,7 +339,7 @@ warn_of_codings(struct coord *c)
 			    (i > 0 && r->both))
 				continue;
 			report_warning(c, "%s=%s: the run ended at step %llu, "
-				       "and all that it moved was exact",
+				       "so this never took effect",
 				       r->option, r->text,
 				       (unsigned long long)steps);
 		}

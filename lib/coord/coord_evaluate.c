@@ -276,8 +276,8 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 	scorer(c, w)->evaluating = false;
 	totals_add(&c->shards->totals, c, &r, scores, positive);
 	if (scored && c->shards->totals.unscored)
-		report_warning(c, "eval: auc is null, for it would need more "
-			       "than %zu scores", RESULT_SCORES);
+		report_warning(c, "eval: auc is null: it would need more than "
+			       "%zu scores", RESULT_SCORES);
 	c->shards->unscored--;
 	free(scores);
 	if (totals_add_negatives(&c->shards->totals, &r, w->name, &why) < 0)

@@ -146,8 +146,8 @@ journal_add(struct coord *c, enum journal_kind kind, const struct pack *p,
 	k->lost = true;
 	k->failed = c->phase != PHASE_END;
 	if (c->phase == PHASE_END)	/* the run is over: nothing is lost */
-		report_warning(c, "the journal of this run, which is over, is "
-			       "left behind: %s", k->why.text);
+		report_warning(c, "the run is over, but its journal could not "
+			       "be removed: %s", k->why.text);
 }
 
 bool

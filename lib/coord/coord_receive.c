@@ -179,11 +179,12 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 		return 0;
 	}
 	if (m->hello.role == ROLE_COORDINATOR || m->hello.role == ROLE_STANDBY)
-		return fail(f, FAIL_CONFIG, "it is a coordinator, no server");
+		return fail(f, FAIL_CONFIG, "it is a coordinator, not a "
+			    "server");
 	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR &&
 	    m->hello.role != ROLE_RELAY)
-		return fail(f, FAIL_PROTOCOL, "not a role that a coordinator "
-			    "talks to");
+		return fail(f, FAIL_PROTOCOL, "a coordinator has no "
+			    "connections from this role");
 	if (relays_check_hello(m, f) < 0 || replace_rival(c, m, f) < 0)
 		return -1;
 	w = members_find(c, m->hello.life);
@@ -360,7 +361,7 @@ take(struct coord *c, struct member *w, const struct message *m,
 	const struct message pong = message_answer(m, MESSAGE_PONG);
 
 	if (w->role == ROLE_RELAY && !is_relays(m->kind))
-		return fail(f, FAIL_DENIED, "%s is not a relay's to say",
+		return fail(f, FAIL_DENIED, "a relay may not send %s",
 			    message_name(m->kind));
 	switch (m->kind) {
 	case MESSAGE_READY:
@@ -393,8 +394,8 @@ take(struct coord *c, struct member *w, const struct message *m,
 		break;
 	case MESSAGE_CUT:
 		if (w->role != ROLE_EVALUATOR)
-			return fail(f, FAIL_DENIED, "CUT is an evaluator's "
-				    "to say");
+			return fail(f, FAIL_DENIED, "only an evaluator may "
+				    "send CUT");
 		cut_ask(c, w, m->request);
 		break;
 	case MESSAGE_THAW:

@@ -251,9 +251,10 @@ notify_back(struct coord *c, size_t i, uint64_t steps, uint64_t now)
 
 	if (r->lost[i])
 		report_warning(c, "server %zu (%s) is back after %.1f s "
-			       "without its variables: %s%s, %llu steps are "
+			       "without its variables: %s%s; %llu steps are "
 			       "run again", i, at, seconds, r->all_back ?
-			       "all go back to " : "", *r->back.name ?
+			       "all servers go back to " :
+			       "it goes back to ", *r->back.name ?
 			       r->back.name : "initial values",
 			       (unsigned long long)steps);
 	else if (steps > 0 && c->o.mode != MODE_SYNC)

@@ -34,11 +34,12 @@ coord_check_journal(uint32_t kind, const void *bytes, size_t size,
 	}
 	version = unpack_uint(&run);
 	if (kind != JOURNAL_RUN || run.bad)
-		return fail(f, FAIL_DATA, "no journal of a coordinator");
+		return fail(f, FAIL_DATA, "not the journal of a coordinator");
 	return version == JOURNAL_VERSION ? 0 :
-		fail(f, FAIL_CONFIG, "a journal of version %llu, not %d: go "
-		     "on with programs of the release that began the run, or "
-		     "remove it to begin anew", (unsigned long long)version,
+		fail(f, FAIL_CONFIG, "a journal of version %llu, not %d: "
+		     "resume the run with programs of the release that began "
+		     "it, or remove the journal to begin anew",
+		     (unsigned long long)version,
 		     JOURNAL_VERSION);
 }
 
@@ -55,11 +56,12 @@ replay_run(struct coord *c, struct unpack *u, struct fail *f)
 	records_pack_run(&ours, c);
 	if (size < ours.size || memcmp(bytes, ours.data, ours.size) != 0) {
 		pack_release(&ours);
-		return fail(f, FAIL_CONFIG, "it is of another model, seed or "
-			    "number of servers, partitions or batches of a "
-			    "step (--accumulate), or with data (-d) or a "
-			    "queue (--queue) of its own: go on as that run "
-			    "was begun, or remove it to begin anew");
+		return fail(f, FAIL_CONFIG, "it is the journal of a run with "
+			    "another model, seed, number of servers, "
+			    "partitions or batches of a step (--accumulate), "
+			    "or other use of data (-d) or a queue (--queue): "
+			    "give the options of that run, or remove the "
+			    "journal to begin anew");
 	}
 	u->next += ours.size;
 	pack_release(&ours);
@@ -253,7 +255,7 @@ coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
 	struct unpack u = unpack_from(bytes, size);
 	int r = 0;
 
-	fail(f, FAIL_DATA, "a record that makes no sense");
+	fail(f, FAIL_DATA, "a malformed record");
 	journal_grow(c, size);
 	if (journal_numbers((enum journal_kind)kind)) {
 		journal_count(c, unpack_uint(&u));
@@ -300,10 +302,10 @@ coord_start(struct coord *c, uint64_t *line, uint64_t *written,
 		return 0;
 	}
 	if (use_newest_checkpoint(c) < 0)
-		return fail(f, FAIL_DATA, "%s holds steps of which it does "
-			    "not know that they have ended: it was cut short, "
-			    "or is an older one. Put the right one in its "
-			    "place, or remove it to begin anew",
+		return fail(f, FAIL_DATA, "%s holds steps that have not ended "
+			    "by the journal: the journal was cut short, or is "
+			    "an older one. Put the right one in its place, or "
+			    "remove it to begin anew",
 			    c->o.restore);
 	cut_resume(c, *cut_base(c)->name ? cut_base(c)->step : WIRE_NONE);
 	submit_resume(c);
@@ -312,7 +314,7 @@ coord_start(struct coord *c, uint64_t *line, uint64_t *written,
 	fleet_kept(c->fleet, journal_records(c));
 	recover_resume(c);
 	standby_resume(c);
-	report_warning(c, "going on with a run that broke off: %llu steps "
+	report_warning(c, "resuming a run that was interrupted: %llu steps "
 		       "have ended, term %llu begins",
 		       (unsigned long long)queue_watermark(c->queue),
 		       (unsigned long long)c->plan.term);

@@ -79,7 +79,8 @@ add_info(const struct coord *c, struct text *out)
 		{ "model", c->source->file[0].name }
 	};
 
-	begin_gauge(out, "pskit_info", "What is run; always 1.");
+	begin_gauge(out, "pskit_info",
+		    "The version, mode and model of the run; always 1.");
 	prometheus_labels(out, "pskit_info", label,
 			  sizeof(label) / sizeof(*label), 1);
 }
@@ -119,10 +120,11 @@ add_steps(const struct coord *c, struct text *out)
 	counter(out, "pskit_steps_failed_total",
 		"Steps that could not be done.", given_up.failed);
 	counter(out, "pskit_steps_set_aside_total",
-		"Steps quarantined since workers died under them.",
+		"Steps quarantined because workers died under them.",
 		given_up.aside);
 	counter(out, "pskit_attempts_retried_total",
-		"Times that a step, or slot, was given out again.", retried);
+		"Times that a step, or a replica of a round, was leased again.",
+		retried);
 	counter(out, "pskit_steps_run_again_total",
 		"Steps run again for servers that lost their variables.",
 		rerun_steps(c));
@@ -136,11 +138,11 @@ add_queue(const struct coord *c, struct text *out)
 	const uint64_t left = queue_waiting(c->queue);
 	const uint64_t leased = queue_running(c->queue);
 
-	gauge(out, "pskit_steps_leased", "Steps that workers are at.",
+	gauge(out, "pskit_steps_leased", "Steps that workers have leases for.",
 	      (double)leased);
 	if (left < UINT64_MAX)
 		gauge(out, "pskit_steps_waiting",
-		      "Steps up to the next barrier that nobody is at.",
+		      "Steps up to the next barrier that are not leased.",
 		      left > leased ? (double)(left - leased) : 0);
 	gauge(out, "pskit_requests_waiting",
 	      "Requests read that have not ended.",
@@ -155,7 +157,8 @@ add_staleness(const struct coord *c, struct text *out)
 	uint64_t count = 0, sum = 0;
 
 	prometheus_metric(out, name, "histogram",
-			  "Pushes of others that a step met; at most 255.");
+			  "Pushes of other workers between a step's pull and "
+			  "its push; at most 255.");
 	for (size_t i = 0; i < STALENESS; i++) {
 		count += report_all(c)->stale[i];
 		sum += i * report_all(c)->stale[i];
@@ -182,19 +185,21 @@ add_traffic(const struct coord *c, struct text *out)
 		char text[64];
 
 		snprintf(text, sizeof(text), "%s_bytes_total", name[way]);
-		counter(out, text, "Bytes that steps moved.", m->bytes);
+		counter(out, text, "Bytes that steps sent.", m->bytes);
 		snprintf(text, sizeof(text), "%s_float_bytes_total",
 			 name[way]);
-		counter(out, text, "What these would be as floats.",
+		counter(out, text, "Bytes that the same numbers take as "
+			"floats.",
 			m->floats);
 		snprintf(text, sizeof(text), "%s_coded_bytes_total",
 			 name[way]);
-		counter(out, text, "Of these, those that a codec was for.",
+		counter(out, text, "Of the bytes as floats, those that a codec "
+			"replaced.",
 			m->coded);
 	}
 	if (t->squares > 0)
 		gauge(out, "pskit_gradient_error",
-		      "Relative error of the gradients of a codec.",
+		      "Relative error of the gradients that a codec sent.",
 		      report_error_of(t));
 	if (!codings_residual(c->plan.codings))
 		return;
@@ -346,20 +351,21 @@ add_workers(const struct coord *c, struct text *out, uint64_t now)
 	size_t count;
 	struct row *row = worker_rows(c, &count);
 
-	gauge(out, "pskit_workers", "Workers that are there.",
+	gauge(out, "pskit_workers", "Workers that are connected.",
 	      (double)workers_present(c));
 	begin_gauge(out, "pskit_worker_up",
-		    "1 if the worker is there, else 0.");
+		    "1 if the worker is connected, else 0.");
 	for (size_t i = 0; i < count; i++)
 		add_one(out, "pskit_worker_up", "worker", row[i].index,
 			row[i].up);
 	prometheus_metric(out, "pskit_worker_steps_total", "counter",
-			  "Steps, or slots, whose result was this worker's.");
+			  "Steps, or replicas of rounds, whose result was this "
+			  "worker's.");
 	for (size_t i = 0; i < count; i++)
 		add_one(out, "pskit_worker_steps_total", "worker",
 			row[i].index, (double)row[i].steps);
 	begin_gauge(out, "pskit_worker_silent_seconds",
-		    "Time since the worker was last heard.");
+		    "Time since the last message of the worker.");
 	for (size_t i = 0; i < count; i++)
 		add_one(out, "pskit_worker_silent_seconds", "worker",
 			row[i].index, (double)(now - row[i].heard) / 1000);
@@ -452,13 +458,13 @@ add_links(const struct coord *c, struct text *out)
 		    "1 if a worker is beside the server, else 0.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_beside", "server", i, i < beside);
-	begin_gauge(out, "pskit_server_step_pull_bytes",
-		    "What a step pulls of the server at most, by the plan.");
+	begin_gauge(out, "pskit_server_step_pull_bytes", "Bytes that a step "
+		    "pulls from the server at most, by the plan.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_step_pull_bytes", "server", i,
 			(double)c->figures->step[i].pull);
-	begin_gauge(out, "pskit_server_step_push_bytes",
-		    "What a step pushes to the server at most, by the plan.");
+	begin_gauge(out, "pskit_server_step_push_bytes", "Bytes that a step "
+		    "pushes to the server at most, by the plan.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_step_push_bytes", "server", i,
 			(double)c->figures->step[i].push);
@@ -469,10 +475,10 @@ add_servers(const struct coord *c, struct text *out, uint64_t now)
 {
 	uint64_t heard;
 
-	gauge(out, "pskit_servers", "Servers that are there.",
+	gauge(out, "pskit_servers", "Servers that are connected.",
 	      (double)fleet_present(c->fleet));
 	begin_gauge(out, "pskit_server_up",
-		    "1 if the server is there, else 0.");
+		    "1 if the server is connected, else 0.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_up", "server", i,
 			fleet_present_at(c->fleet, i));
@@ -481,14 +487,14 @@ add_servers(const struct coord *c, struct text *out, uint64_t now)
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_standby", "server", i,
 			standby_ready(c, i));
-	begin_gauge(out, "pskit_server_bytes",
-		    "Variables and slots by the plan, without hashed ids.");
+	begin_gauge(out, "pskit_server_bytes", "Bytes of variables and slots "
+		    "by the plan, without hashed ids.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_bytes", "server", i,
 			(double)c->figures->server_bytes[i]);
 	add_links(c, out);
 	begin_gauge(out, "pskit_server_silent_seconds",
-		    "Time since the server was last heard.");
+		    "Time since the last message of the server.");
 	for (size_t i = 0; i < c->o.servers; i++) {
 		fleet_gone(c->fleet, i, &heard);
 		if (heard > 0)
@@ -508,7 +514,7 @@ add_checkpoints(const struct coord *c, struct text *out, double zero)
 	counter(out, "pskit_checkpoints_total", "Checkpoints published.",
 		told.published);
 	counter(out, "pskit_checkpoints_failed_total",
-		"Checkpoints that came to nothing.", told.failures);
+		"Checkpoints that failed.", told.failures);
 	if (*cut_base(c)->name)
 		gauge(out, "pskit_checkpoint_step",
 		      "The newest checkpoint has all steps below this one.",
@@ -519,7 +525,8 @@ add_checkpoints(const struct coord *c, struct text *out, double zero)
 	      "Unix time when the newest checkpoint was published.",
 	      zero + (double)told.published_ms / 1000);
 	gauge(out, "pskit_checkpoint_duration_seconds",
-	      "Time from its last step until it was published.",
+	      "Time from the last step of the newest checkpoint until it was "
+	      "published.",
 	      (double)told.saving_ms / 1000);
 }
 
@@ -533,7 +540,8 @@ coord_status(const struct coord *c, struct text *out, uint64_t now,
 	gauge(out, "pskit_start_time_seconds",
 	      "Unix time when the coordinator was started.",
 	      zero + (double)c->began_ms / 1000);
-	gauge(out, "pskit_term", "One more each time that servers changed.",
+	gauge(out, "pskit_term", "The term: one more each time that servers "
+	      "changed.",
 	      (double)c->plan.term);
 	add_phase(c, out);
 	add_steps(c, out);

@@ -84,8 +84,8 @@ warn_of_rate(struct coord *c, const struct request *r, uint64_t number)
 	    !rates_differ(c->model))
 		return;
 	c->submit->warned_of_rates = true;
-	report_warning(c, "request %llu: learning_rate=%g is for all "
-		       "optimizers, though the model gives them several "
+	report_warning(c, "request %llu: learning_rate=%g is now the rate of "
+		       "all optimizers, though the model gives them different "
 		       "rates; learning_rate_scale= multiplies each",
 		       (unsigned long long)number, (double)r->learning_rate);
 }
@@ -107,10 +107,11 @@ check_call(const struct coord *c, const struct request *r, struct fail *f)
 		return 0;
 	other = model_step(c->model, 1, &at);
 	return !other ?
-		fail(f, FAIL_DATA, "\"step\" is '%.100s', but the model's is "
-		     "%s, at %s", r->call->step, name, where) :
-		fail(f, FAIL_DATA, "\"step\" is '%.100s', which is none of "
-		     "the model's, as %s, at %s, or %s, at %s", r->call->step,
+		fail(f, FAIL_DATA, "\"step\" is '%.100s', but the model's only "
+		     "step line is %s, at %s", r->call->step, name, where) :
+		fail(f, FAIL_DATA, "\"step\" is '%.100s', but the model has no "
+		     "such step line; it has, for example, %s, at %s, and %s, "
+		     "at %s", r->call->step,
 		     name, where, other, at);
 }
 
@@ -120,8 +121,8 @@ static int
 can_take(const struct coord *c, const struct request *r, struct fail *f)
 {
 	if (r->op == REQUEST_CANCEL && !submitters_open(c->submitters))
-		return fail(f, FAIL_DATA, "cancel: ps-coord takes requests as "
-			    "they come; with --queue they can be cancelled");
+		return fail(f, FAIL_DATA, "cancel: requests can be cancelled "
+			    "only with ps-coord --queue");
 	return 0;
 }
 
@@ -297,8 +298,9 @@ warn_of_unread(struct coord *c, const struct request *r)
 {
 	if (r->owner != SUBMITTER_OWN && !journal_replays(c) &&
 	    !submitters_closed(c->submitters, SUBMITTER_OWN))
-		report_warning(c, "%s has stopped the run: requests that "
-			       "ps-coord has not read yet are not done",
+		report_warning(c, "submitter %s has stopped the run: requests "
+			       "that ps-coord has not read yet will not be "
+			       "done",
 			       submitters_name(c->submitters, r->owner));
 }
 
@@ -462,7 +464,7 @@ send_away(struct coord *c, const char *name, uint64_t peer)
 	struct message none = { 0 }, m;
 	struct fail why;
 
-	fail(&why, FAIL_AGAIN, "another submitter has come by the name %s",
+	fail(&why, FAIL_AGAIN, "another submitter has the name %s now",
 	     name);
 	m = message_refuse(&none, why.kind, why.text);
 	outbox_send(c->outbox, peer, &m);
@@ -478,8 +480,8 @@ hello(struct coord *c, uint64_t peer, const struct message *m,
 	size_t i;
 
 	if (!submitters_open(s))
-		return fail(f, FAIL_CONFIG, "it takes no requests but its "
-			    "own: say ps-coord --queue");
+		return fail(f, FAIL_CONFIG, "it takes no requests from "
+			    "submitters: start it with ps-coord --queue");
 	if (m->frames != 1)
 		return fail(f, FAIL_PROTOCOL, "a submitter without a name");
 	/* A submitter that returns still gets its results. */
@@ -521,7 +523,7 @@ take_line(struct coord *c, size_t i, const char *bytes, size_t size, bool late)
 	if (!late) {
 		take_request(c, i, &r, size);
 	} else if (r.op != REQUEST_NONE) {
-		fail(&why, FAIL_AGAIN, "no more is taken");
+		fail(&why, FAIL_AGAIN, "no more requests are accepted");
 		submitters_note(c->submitters, i, &why);
 		notify_given_up(c, &r, r.steps);
 	}
@@ -538,7 +540,7 @@ take_lines(struct coord *c, size_t i, const struct frame *lines,
 	const char *at = lines->data, *end = at + lines->size, *behind;
 
 	if (lines->size > 0 && end[-1] != '\n')
-		return fail(f, FAIL_PROTOCOL, "a request without its end");
+		return fail(f, FAIL_PROTOCOL, "a request without a newline");
 	/* The lines must fit into one record of the journal. */
 	if (lines->size > MAX_REQUESTS)
 		return fail(f, FAIL_PROTOCOL, "requests of %zu bytes at once, "
@@ -568,8 +570,8 @@ take_submit(struct coord *c, size_t i, const struct message *m,
 		return 0;
 	if (m->submit.first != submitters_accepted(s, i) + 1 ||
 	    m->submit.hash != submitters_hash(s, i))
-		return fail(f, FAIL_DATA, "its requests up to number %llu "
-			    "are not those that it asked before",
+		return fail(f, FAIL_DATA, "its requests up to number %llu are "
+			    "not those that it sent before",
 			    (unsigned long long)(m->submit.first - 1));
 	return take_lines(c, i, &m->frame[0], f);
 }
@@ -600,7 +602,7 @@ receive_submitter(struct coord *c, size_t i, uint64_t peer,
 	case MESSAGE_PONG:
 		return 0;
 	default:
-		return fail(f, FAIL_PROTOCOL, "%s is not a submitter's to say",
+		return fail(f, FAIL_PROTOCOL, "a submitter may not send %s",
 			    message_name(m->kind));
 	}
 }

@@ -423,14 +423,15 @@ fleet_register(struct fleet *fl, uint64_t server, const char *endpoint,
 	const struct link *l;
 
 	if (server >= fl->count)
-		return fail(f, FAIL_CONFIG, "no server %llu in this run: "
-			    "it has %zu", (unsigned long long)server,
+		return fail(f, FAIL_CONFIG, "there is no server %llu in this "
+			    "run, which has %zu", (unsigned long long)server,
 			    fl->count);
 	l = &fl->link[server];
 	if (l->endpoint && strcmp(l->endpoint, endpoint) == 0)
 		return 0;
 	if (l->welcome)
-		return fail(f, FAIL_AGAIN, "server %llu is at %s and alive",
+		return fail(f, FAIL_AGAIN, "server %llu is alive already, at "
+			    "%s",
 			    (unsigned long long)server, l->endpoint);
 	return fleet_place(fl, server, endpoint, f);
 }
@@ -674,9 +675,10 @@ fail_journal(struct fleet *fl, size_t i, const struct message *m,
 {
 	fl->stale = true;
 	return fail(f, FAIL_DATA, "server %zu (%s) knows of %llu records of "
-		    "this run's journal, which has %llu: it was cut short, or "
-		    "is an older one. Put the right one in its place, or "
-		    "remove it to begin anew", i, fleet_endpoint(fl, i),
+		    "this run's journal, which has %llu: the journal was cut "
+		    "short, or is an older one. Put the right one in its "
+		    "place, or remove it to begin anew", i, fleet_endpoint(fl,
+		    i),
 		    (unsigned long long)m->welcome.journal,
 		    (unsigned long long)fl->journal);
 }

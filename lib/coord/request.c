@@ -141,9 +141,9 @@ set_rate(struct request *r, const char *key, const char *value,
 		return fail(f, FAIL_DATA, "%s=%s is not a number above 0", key,
 			    value);
 	if (r->learning_rate < 0 || r->learning_rate > 0)
-		return fail(f, FAIL_DATA, "of learning_rate, the rate of all "
-			    "optimizers, and learning_rate_scale, by which "
-			    "that of each is multiplied, say one");
+		return fail(f, FAIL_DATA, "say learning_rate, the rate of all "
+			    "optimizers, or learning_rate_scale, by which the "
+			    "rate of each is multiplied, but not both");
 	r->learning_rate = scale ? -x : x;
 	return 0;
 }
@@ -220,7 +220,7 @@ read_eval_word(struct request *r, const char *word, bool *had,
 		return 0;
 	}
 	if (*had)
-		return fail(f, FAIL_DATA, "'%s': background was said before",
+		return fail(f, FAIL_DATA, "'%s': background is given twice",
 			    word);
 	*had = true;
 	r->background = strcmp(value, "true") == 0;
@@ -233,7 +233,7 @@ static int
 set_data(struct request *r, const char *name, struct fail *f)
 {
 	if (r->data)
-		return fail(f, FAIL_DATA, "'data=%s': data was said before",
+		return fail(f, FAIL_DATA, "'data=%s': data is given twice",
 			    name);
 	r->data = mem_text(name);
 	return 0;
@@ -293,7 +293,7 @@ check_once(enum request_op op, const char *word, unsigned *had,
 		if (strlen(keys[i]) != n || strncmp(keys[i], key, n) != 0)
 			continue;
 		if (*had & 1u << i)
-			return fail(f, FAIL_DATA, "'%s': %s was said before",
+			return fail(f, FAIL_DATA, "'%s': %s is given twice",
 				    word, keys[i]);
 		*had |= 1u << i;
 	}
@@ -320,7 +320,7 @@ read_words(struct request *r, char *line, struct fail *f)
 		r->op = REQUEST_TRAIN;
 		r->id = to_json(word);
 		if (!r->id)
-			return fail(f, FAIL_DATA, "an id that is not UTF-8");
+			return fail(f, FAIL_DATA, "the id is not UTF-8");
 		if (!strtok_r(NULL, BLANKS, &rest))
 			return 0;
 		return unknown_word(word, f);
@@ -339,7 +339,7 @@ read_words(struct request *r, char *line, struct fail *f)
 				return -1;
 		} else if (r->op == REQUEST_CANCEL && !r->target) {
 			if (!(r->target = to_json(word)))
-				return fail(f, FAIL_DATA, "an id that is not "
+				return fail(f, FAIL_DATA, "the id is not "
 					    "UTF-8");
 		} else {
 			return fail(f, FAIL_DATA, "'%s' behind %s", word,

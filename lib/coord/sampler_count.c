@@ -72,8 +72,8 @@ sum_up(struct sampler *l, struct fail *f)
 			return fail(f, FAIL_NOINPUT, "%s: it has no records",
 				    l->in.file[file].name);
 		if (l->records > MAX_RECORDS)
-			return fail(f, FAIL_PROTOCOL, "more records than "
-				    "there can be");
+			return fail(f, FAIL_PROTOCOL, "more records than an "
+				    "epoch can have");
 	}
 	return 0;
 }
@@ -104,8 +104,8 @@ sampler_counted(struct sampler *l, size_t split, uint64_t records,
 		return 0;
 	if (!sound(records, place, places) ||
 	    (s->end != UINT64_MAX && records > 0 && places == 0))
-		return fail(f, FAIL_PROTOCOL, "%s: it cannot have been "
-			    "counted so", l->in.file[s->file].name);
+		return fail(f, FAIL_PROTOCOL, "%s: a worker sent an impossible "
+			    "count of its records", l->in.file[s->file].name);
 	t->state = COUNT_KNOWN;
 	t->records = records;
 	t->places = places;
@@ -220,6 +220,5 @@ sampler_read_counts(struct sampler *l, const void *data, size_t size,
 		same = read_count(l, &u, i);
 	if (same && unpack_ok(&u))
 		return 0;
-	return fail(f, FAIL_CONFIG, "the records of other inputs were "
-		    "counted");
+	return fail(f, FAIL_CONFIG, "the counts are of other inputs");
 }

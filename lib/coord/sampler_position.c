@@ -341,9 +341,9 @@ sampler_read_position(struct sampler *l, const void *data, size_t size,
 	same = unpack_uint(&u) == l->in.count && same;
 	same = unpack_uint(&u) == l->records && same;
 	if (u.bad || !same)
-		return fail(f, FAIL_CONFIG, "the data were read otherwise: the "
-			    "inputs, --split, --batch, --seed, --shuffle and "
-			    "--replicas have to stay");
+		return fail(f, FAIL_CONFIG, "the data were read with other "
+			    "settings: the inputs, --split, --batch, --seed, "
+			    "--shuffle and --replicas must be as before");
 	l->next = unpack_uint(&u);
 	l->begun = unpack_uint(&u);
 	l->visits.epoch = unpack_uint(&u);

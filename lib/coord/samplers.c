@@ -444,7 +444,8 @@ read_position(struct samplers *s, size_t i, struct unpack *in, struct fail *f)
 
 	if (in->bad || strlen(samplers_name(s, i)) != length ||
 	    memcmp(name, samplers_name(s, i), length) != 0)
-		return fail(f, FAIL_CONFIG, "the data sets are others");
+		return fail(f, FAIL_CONFIG, "the data sets are not the same as "
+			    "before");
 	return sampler_read_position(s->of[i].sampler, part, size, false, f);
 }
 
@@ -464,7 +465,8 @@ samplers_read_position(struct samplers *s, const void *data, size_t size,
 		return sampler_read_position(s->of[0].sampler, data, size,
 					     true, f);
 	if (u.bad || count != 2 * s->count)
-		return fail(f, FAIL_CONFIG, "the data sets are others");
+		return fail(f, FAIL_CONFIG, "the data sets are not the same as "
+			    "before");
 	for (size_t i = 0; i < s->count && got == 0; i++)
 		got = read_position(s, i, &u, f);
 	if (got == 0 && !unpack_ok(&u))

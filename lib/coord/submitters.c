@@ -739,16 +739,16 @@ submitters_received(struct submitters *s, size_t i, uint64_t lines,
 	uint64_t all = one->sent_lines;
 
 	if (lines + 1 < one->first)
-		return fail(f, FAIL_DATA, "of its results %llu are gone: it "
-			    "had said to have them",
+		return fail(f, FAIL_DATA, "it lacks %llu results that it had "
+			    "received before",
 			    (unsigned long long)(one->first - 1 - lines));
 	if (lines > all)	/* it has connected again, and received them on
 				   the connection before */
 		all = one->first - 1 + lines_of(one->out.data,
 						sendable_bytes(s, i));
 	if (lines > all)
-		return fail(f, FAIL_DATA, "it has %llu results, but had been "
-			    "sent %llu", (unsigned long long)lines,
+		return fail(f, FAIL_DATA, "it has %llu results, but only %llu "
+			    "were sent to it", (unsigned long long)lines,
 			    (unsigned long long)all);
 	forget_lines(one, lines);
 	return 0;

@@ -75,7 +75,7 @@ read_input_instead(struct state *s, const struct fail *why, struct fail *f)
 			return -1;
 		if (got == 0)
 			return fail(f, FAIL_DATA, "%s: it has fewer records "
-				    "than it had", s->in.files[0]);
+				    "than before", s->in.files[0]);
 	}
 	return 0;
 }
@@ -140,7 +140,8 @@ static bool
 find_cache(struct state *s)
 {
 	if (!cache_key_make(&s->key, &s->in)) {
-		log_info("%s: not a plain file, and not kept in a cache",
+		log_info("%s: it is not a plain file, so it is not kept in a "
+			 "cache",
 			 s->in.files[0]);
 		return false;
 	}

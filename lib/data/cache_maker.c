@@ -26,7 +26,7 @@ abandon_cache(struct cache_maker *m, const struct fail *why)
 {
 	disk_abandon(&m->to);
 	m->cache->off = true;
-	log_warn("%s; going on without a cache", why->text);
+	log_warn("%s; continuing without a cache", why->text);
 }
 
 void

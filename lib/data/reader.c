@@ -182,7 +182,7 @@ read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)
 		most = AT_ONCE;
 	for (;;) {
 		if (is_stopped(r))
-			return fail(f, FAIL_PEER, "reading was broken off");
+			return fail(f, FAIL_PEER, "reading was interrupted");
 		if (!r->state && r->next == r->files)
 			return 0;
 		if (!r->state && open_file(r, f) != 0)

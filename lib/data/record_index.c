@@ -125,6 +125,7 @@ record_index_write(const struct cache_input *in, const struct cache_key *key,
 		got = disk_commit(&to, &why);
 	disk_abandon(&to);
 	if (got < 0)
-		log_info("%s; what was counted is not kept", why.text);
+		log_info("%s; the counts are not kept for the next time",
+			 why.text);
 	free(path);
 }

@@ -63,8 +63,8 @@ check_file(const char *name, struct fail *f)
 	struct stat st;
 
 	if (strcmp(name, "-") == 0 || strncmp(name, "pipe:", 5) == 0)
-		return fail(f, FAIL_DENIED, "%s: of a coordinator's word only "
-			    "files are read", name);
+		return fail(f, FAIL_DENIED, "%s: for a coordinator a worker "
+			    "reads only files", name);
 	if (stat(name, &st) != 0)
 		return fail_sys(f, FAIL_NOINPUT, "%s", name);
 	if (!S_ISREG(st.st_mode))
@@ -107,7 +107,8 @@ open_range(struct record_range_reader *r, struct fail *f)
 	if (!r->state || r->front)
 		return r->state ? 0 : -1;
 	if (!r->format->seek)
-		return fail(f, FAIL_AGAIN, "%s: %s is read from the front",
+		return fail(f, FAIL_AGAIN, "%s: %s can be read only from its "
+			    "start",
 			    r->file[0], r->format->name);
 	return r->format->seek(r->state, r->begin, r->end, f);
 }
@@ -125,7 +126,7 @@ static int
 read_next(struct record_range_reader *r, struct batch *b, struct fail *f)
 {
 	if (r->stop && atomic_load_explicit(r->stop, memory_order_relaxed))
-		return fail(f, FAIL_PEER, "%s: reading was broken off",
+		return fail(f, FAIL_PEER, "%s: reading was interrupted",
 			    r->file[0]);
 	return r->format->read(r->state, b, f);
 }

@@ -359,8 +359,8 @@ check_gzip(const struct source *s, struct fail *f)
 	if (!s->gzip || number_at(s->tail + 4) != (uint32_t)s->given ||
 	    number_at(s->tail) == s->crc)
 		return 0;
-	return fail(f, FAIL_DATA, "%s: damaged: the checksum of the "
-		    "compressed data is another", s->name);
+	return fail(f, FAIL_DATA, "%s: damaged: the checksum of the compressed "
+		    "data does not match", s->name);
 }
 
 /* At the end: check that nothing follows the compressed data, that the command

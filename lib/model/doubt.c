@@ -182,9 +182,9 @@ check_probability(const struct model *m, struct range r, struct text *out,
 			 "gradient beyond 0 and 1; %s is, or from_logits=true "
 			 "makes one of it\n", link);
 	} else if (m->loss.kind->classes && is_kind(n, "sigmoid")) {
-		text_add(out, "%s: %s ends in a sigmoid, which makes each "
-			 "class a question of its own; softmax chooses among "
-			 "them\n", m->loss_where, n->name);
+		text_add(out, "%s: %s ends in a sigmoid, which gives each "
+			 "class a probability of its own; with softmax they "
+			 "add up to 1\n", m->loss_where, n->name);
 	}
 	return 0;
 }
@@ -200,8 +200,8 @@ check_logits(const struct model *m, struct range r, struct text *out)
 	if (bounded || (one_sided && !m->loss.kind->classes)) {
 		text_add(out, "%s: %s gives ", m->loss_where, n->name);
 		add_range(out, r);
-		text_add(out, ", so that, as what goes into a %s, it cannot "
-			 "stand for all probabilities\n", m->loss.kind->link);
+		text_add(out, ", so as the input of a %s it cannot give every "
+			 "probability\n", m->loss.kind->link);
 	}
 }
 
@@ -214,8 +214,9 @@ check_value(const struct model *m, struct range r, struct text *out)
 	if (strcmp(loss, "hinge") == 0 && (r.low >= 0 || r.high <= 0)) {
 		text_add(out, "%s: %s gives ", m->loss_where, n->name);
 		add_range(out, r);
-		text_add(out, ", but hinge wants it below -1 or above 1, by "
-			 "the class; without an activation it can be both\n");
+		text_add(out, ", but hinge wants numbers below -1 for one "
+			 "class and above 1 for the other; without an "
+			 "activation it can give both\n");
 	}
 	if (strcmp(loss, "poisson") == 0 && r.low < 0) {
 		text_add(out, "%s: %s gives ", m->loss_where, n->name);
@@ -317,8 +318,8 @@ check_threshold(const struct metric *metric, const struct node *n,
 	    (strcmp(name, "accuracy") != 0 && strcmp(name, "precision") != 0 &&
 	     strcmp(name, "recall") != 0 && strcmp(name, "f1_score") != 0))
 		return;
-	text_add(out, "metric %s: all is on one side of threshold=%g, as %s "
-		 "gives ", name, threshold, n->name);
+	text_add(out, "metric %s: all predictions are on one side of "
+		 "threshold=%g, because %s gives ", name, threshold, n->name);
 	add_range(out, r);
 	text_add(out, "\n");
 }
@@ -536,9 +537,9 @@ check_zeros(const struct model *m, struct text *out)
 				 v->name);
 	}
 	if (names.size > 0)
-		text_add(out, "zeros that stay zeros, as neither side of a "
-			 "product, or what goes into a relu, begins with "
-			 "another number: %s; give one of them another "
+		text_add(out, "these variables are 0 and stay 0, because both "
+			 "factors of a product, or the input of a relu, are 0 "
+			 "at the start: %s; give one of them another "
 			 "initializer\n", names.data);
 	text_release(&names);
 	free(used);

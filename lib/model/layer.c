@@ -206,9 +206,9 @@ node_variable(struct model *m, struct node *n, const char *weight,
 		return fail_at(f, "%s: %s", n->where, key);
 	if (table && n->in[0]->input->hashed &&
 	    initializer_has_fan(&v->initializer))
-		return fail(f, FAIL_CONFIG, "%s: %s: %s=%s goes by the number "
-			    "of rows, and a hashed table has none; take "
-			    "random_uniform, random_normal or "
+		return fail(f, FAIL_CONFIG, "%s: %s: %s=%s depends on the "
+			    "number of rows, which a hashed table does not "
+			    "have; take random_uniform, random_normal or "
 			    "truncated_normal", n->where, n->name, key, text);
 	assert(n->variables < NODE_VARIABLES);
 	n->variable[n->variables++] = (size_t)at;

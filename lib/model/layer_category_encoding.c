@@ -26,12 +26,13 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	const uint64_t rows = n->in[0]->input->rows;
 
 	if (n->in[0]->input->hashed)
-		return fail(f, FAIL_CONFIG, "%s: %s: %s has any ids, too many "
-			    "to spell out; use linear or embedding", n->where,
+		return fail(f, FAIL_CONFIG, "%s: %s: the ids of %s have no "
+			    "upper bound, so they cannot be encoded; use "
+			    "linear or embedding", n->where,
 			    n->name, n->in[0]->name);
 	if (rows > TOKENS)
 		return fail(f, FAIL_CONFIG, "%s: %s: %s has %llu ids, too many "
-			    "to spell out; use linear or embedding", n->where,
+			    "to encode; use linear or embedding", n->where,
 			    n->name, n->in[0]->name,
 			    (unsigned long long)rows);
 	n->shape = (struct shape){ 1, { (size_t)rows } };

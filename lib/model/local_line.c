@@ -15,7 +15,7 @@ take_steps(struct model *m, struct settings *s, struct fail *f)
 		return fail(f, FAIL_CONFIG, "%s: after how many batches is "
 			    "there a push? say steps=K", s->where);
 	if (m->local_steps > 0 && steps != m->local_steps)
-		return fail(f, FAIL_CONFIG, "%s: steps=%llu, but %s says %llu: "
+		return fail(f, FAIL_CONFIG, "%s: steps=%llu, but %s has %llu: "
 			    "all variables are pushed together", s->where,
 			    (unsigned long long)steps, m->local[0]->where,
 			    (unsigned long long)m->local_steps);
@@ -30,8 +30,9 @@ take_slots(struct local *l, struct settings *s, struct fail *f)
 
 	l->keep = slots && strcmp(slots, "keep") == 0;
 	return !slots || l->keep ? 0 :
-		fail(f, FAIL_CONFIG, "%s: slots=%s: say keep, or nothing, and "
-		     "they begin anew with each step", s->where, slots);
+		fail(f, FAIL_CONFIG, "%s: slots=%s: say keep; without "
+		     "slots=keep they start anew in each step", s->where,
+		     slots);
 }
 
 /* Moving averages have an optimizer of their own. */

@@ -64,13 +64,15 @@ check_meaning(const struct checkpoint_publisher *k,
 
 	meaning_compare(old, model, &what);
 	if (what.size > 0 && k->as_is)
-		log_warn("%s: restored as it is, with other inputs: %s",
+		log_warn("%s: restored, though it was trained with other "
+			 "inputs: %s",
 			 checkpoint_path(from), what.data);
 	else if (what.size > 0)
 		r = fail(f, FAIL_CONFIG, "%s: was trained with other inputs, "
 			 "so its rows would stand for other things: %.200s; "
-			 "put that back, or begin anew with --restore=none, "
-			 "or say --restore-as-is", checkpoint_path(from),
+			 "restore those inputs, or begin anew with "
+			 "--restore=none, or say --restore-as-is",
+			 checkpoint_path(from),
 			 what.data);
 	text_release(&what);
 	return r;
@@ -163,20 +165,22 @@ warn_of_changes(const struct checkpoint *from, const struct model *old,
 
 	list_missing(&names, old, model);
 	if (names.size > 0)
-		log_warn("%s: left out, as the model has none: %s", path,
+		log_warn("%s: not restored, because the model does not have "
+			 "them: %s", path,
 			 names.data);
 	list_missing(&names, model, old);
 	if (names.size > 0)
-		log_warn("%s: begun anew, as it has none: %s", path,
+		log_warn("%s: starting from initial values, because the "
+			 "checkpoint does not have them: %s", path,
 			 names.data);
 	list_schedules(&names, model, old, true);
 	if (names.size > 0)
-		log_warn("%s: schedules that begin anew, as the optimizers "
-			 "are others: of %s", path, names.data);
+		log_warn("%s: the schedules of these start anew, because their "
+			 "optimizers have changed: %s", path, names.data);
 	list_schedules(&names, model, old, false);
 	if (names.size > 0)
-		log_warn("%s: schedules that are others, and go on from step "
-			 "%ju: of %s", path,
+		log_warn("%s: the schedules of these have changed, and "
+			 "continue at step %ju: %s", path,
 			 (uintmax_t)checkpoint_info(from)->step, names.data);
 	text_release(&names);
 }
@@ -221,7 +225,7 @@ warn_of_values(const struct checkpoint *from, const struct model_source *now)
 		const char *value = find_value(now, v->name);
 
 		if (value && strcmp(value, v->value) != 0)
-			log_warn("%s: made with -D %s=%s, and now %s=%s",
+			log_warn("%s: saved with -D %s=%s; now %s=%s",
 				 checkpoint_path(from), v->name, v->value,
 				 v->name, value);
 	}
@@ -306,12 +310,12 @@ publisher_warn(const struct checkpoint_publisher *k, const char *restore,
 			 "and is resumed; remove it to begin another",
 			 restore, journal);
 	else if (!journal && *k->ahead && latest)
-		log_warn("%s is not whole: the run goes on from %s, the newest "
-			 "one that is", k->ahead, o->restore);
+		log_warn("%s is incomplete: the run starts from %s, the newest "
+			 "complete one", k->ahead, o->restore);
 	else if (!journal && *k->ahead)
 		log_warn("%s has checkpoints of later steps, up to %s, which "
-			 "stays the newest one until this run has come so "
-			 "far: remove them to be rid of them", k->dir,
+			 "stays the newest until this run has passed it: "
+			 "remove them if they are not wanted", k->dir,
 			 k->ahead);
 }
 

@@ -197,8 +197,8 @@ checkpoint_watch_check(const struct checkpoint_watch *w, uint64_t idle_ms,
 {
 	if (idle_ms == 0 || clock_ms() - w->news_ms < idle_ms)
 		return 0;
-	return fail(f, FAIL_PEER, "%s: no checkpoint has come for %g s, and "
-		    "the final one was not among them: it ends (--idle)",
+	return fail(f, FAIL_PEER, "%s: no new checkpoint for %g s, and none of "
+		    "them was final: ps-eval ends (--idle)",
 		    w->dir, (double)idle_ms / 1000);
 }
 

@@ -559,8 +559,9 @@ fail_line(const struct child *from, const struct request *r, struct fail *f)
 		shown[i] = isprint((unsigned char)line->data[i]) ?
 			line->data[i] : '?';
 	shown[n] = '\0';
-	return fail(f, FAIL_PROTOCOL, "'%s' said '%s', which does not begin "
-		    "an answer; that is a line %s or {\"error\":\"TEXT\"}",
+	return fail(f, FAIL_PROTOCOL, "'%s' printed '%s', which is not the "
+		    "first line of an answer: that is %s or "
+		    "{\"error\":\"TEXT\"}",
 		    from->command, shown, r->call->answer ?
 		    "{\"loss\":NUMBER,...}" : "{}");
 }
@@ -616,7 +617,8 @@ fail_short(const struct request *r, struct fail *f)
 	const struct external_array *a = &r->call->wanted[r->array];
 
 	if (r->has_line && !is_answered(r))
-		fail(f, why.kind, "%s: of %s only %zu of %zu bytes have come",
+		fail(f, why.kind, "%s: %s is incomplete: %zu of %zu bytes have "
+		     "arrived",
 		     why.text, a->name, r->got, external_bytes(a));
 }
 
@@ -876,7 +878,7 @@ advance(const struct external_processes *p, struct child *to, uint64_t ms,
 					      r->until - now : ms)) <= 0)
 		return false;
 	if (fds[EXTERNAL_FDS].revents) {
-		fail(&why, FAIL_AGAIN, "told to end while '%s' was computing",
+		fail(&why, FAIL_AGAIN, "stopped while '%s' was computing",
 		     to->command);
 		retry_or_fail(p, to, r, &why);
 		return true;

@@ -441,8 +441,8 @@ check_evaluated(char *const *file, size_t count, struct fail *f)
 	for (size_t i = 0; i < count; i++)
 		if (source_once(file[i]))
 			return fail(f, FAIL_NOINPUT, "%s: it can be read only "
-				    "once, and not to score on: name files "
-				    "for that", file[i]);
+				    "once, so it cannot be scored: name files "
+				    "for eval", file[i]);
 	return 0;
 }
 

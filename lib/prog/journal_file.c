@@ -122,7 +122,7 @@ drop_before(struct journal_file *j, uint64_t before)
 	struct fail why;
 
 	if (record_log_drop(j->file, before, &why) < 0) {
-		log_warn("%s is not made shorter: %s", j->path, why.text);
+		log_warn("cannot shorten %s: %s", j->path, why.text);
 		return;
 	}
 	j->old_cut_fold = 0;
@@ -317,9 +317,10 @@ journal_file_begin(struct journal_file *j, struct coord *coord,
 	if (resumed > 0 && stream_is_file(in->fd))
 		in->skip = line;
 	else if (resumed > 0 && line > 0)
-		log_warn("%s cannot be rewound: %llu lines were taken before, "
-			 "and whether what comes now was among them cannot "
-			 "be known", in->name, (unsigned long long)line);
+		log_warn("%s cannot be rewound: %llu lines were read before "
+			 "the restart, and whether lines that come now were "
+			 "among them is unknown", in->name,
+			 (unsigned long long)line);
 	if (resumed >= 0 && (!output ||
 			     (resumed > 0 ? stream_check : stream_cut)
 				(fd, output, *written, f) == 0)) {

@@ -247,7 +247,8 @@ watch_output(const struct local_cluster *l, int file, size_t number,
 	struct epoll_event e = { .events = EPOLLIN, .data.u64 = number };
 
 	return epoll_ctl(l->epoll, EPOLL_CTL_ADD, file, &e) < 0 ?
-		fail_sys(f, FAIL_AGAIN, "cannot hear all members") : 0;
+		fail_sys(f, FAIL_AGAIN, "cannot read the output of all "
+			 "programs") : 0;
 }
 
 /*
@@ -560,7 +561,7 @@ begin(struct local_cluster *l)
 
 		if (m->ready)
 			continue;
-		fail(&f, FAIL_PEER, "server %zu did not get ready", i);
+		fail(&f, FAIL_PEER, "server %zu did not become ready", i);
 		stop_failed(l, &f);
 		l->result = m->status ? m->status : FAIL_PEER;
 		return;
@@ -788,7 +789,7 @@ receive_signals(struct local_cluster *l)
 static void
 kill_all(struct local_cluster *l)
 {
-	log_error("killing what does not stop");
+	log_error("killing programs that do not stop");
 	find_descendants(l, SIGKILL);
 	for (size_t i = 0; i < l->members; i++)
 		process_group_signal(l->member[i].group, SIGKILL);

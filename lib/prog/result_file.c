@@ -48,8 +48,9 @@ result_file_open(const char *path, uint64_t *lines, struct fail *f)
 		return fd;
 	if (!stream_is_file(fd)) {
 		close(fd);
-		return fail(f, FAIL_CREATE, "%s: it is not a file, which alone "
-			    "tells what it has", path);
+		return fail(f, FAIL_CREATE, "%s: results must go to a regular "
+			    "file, which shows after a restart what it has",
+			    path);
 	}
 	*lines = 0;
 	if (count(path, lines, &whole, f) == 0 &&

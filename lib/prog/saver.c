@@ -79,8 +79,8 @@ saver_can(void *self, enum saves saves, uint64_t server, struct fail *f)
 	there = access(path, F_OK) == 0;
 	free(path);
 	return there ? 0 :
-		fail(f, FAIL_CONFIG, "this server's -d is %s, which is not "
-		     "the directory of --checkpoint: the journal is not there",
+		fail(f, FAIL_CONFIG, "this server's -d is %s, which is not the "
+		     "directory of --checkpoint: it has no journal",
 		     s->dir);
 }
 
@@ -125,8 +125,8 @@ load(const struct saver *s, struct server *server,
 	/* A standby resumes by copying, so nobody else would report this. */
 	if (server_load(server, job, from, &checkpoint_reader, &why) < 0 &&
 	    job->peer == 0 && !server_over(server, &over))
-		log_warn("%s: all is copied anew from the server that it "
-			 "follows", why.text);
+		log_warn("%s: this standby copies everything again from its "
+			 "server", why.text);
 	checkpoint_close(from);
 }
 

@@ -77,7 +77,8 @@ read_lines(struct scores *s, const struct text *text,
 	if (left > 0 && strncmp(line, BEGINS, left < strlen(BEGINS) ? left :
 				strlen(BEGINS)) != 0)
 		return fail(f, FAIL_DATA, "%s:%zu: not the scores of a "
-			    "checkpoint, and no newline", s->path, number);
+			    "checkpoint, and without a newline", s->path,
+			    number);
 	return 0;
 }
 

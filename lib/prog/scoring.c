@@ -114,7 +114,7 @@ print_scores(struct scoring *g, const struct values *v,
 int
 scoring_stopped(struct fail *f)
 {
-	return fail(f, FAIL_AGAIN, "asked to stop before all was scored");
+	return fail(f, FAIL_AGAIN, "stopped before all records were scored");
 }
 
 /* ---- values from a checkpoint, or live ---- */
@@ -153,7 +153,8 @@ use_newer_checkpoint(struct scoring *g, struct checkpoint_model *s,
 	model_source_hash(checkpoint_model(s->from), ours);
 	model_source_hash(checkpoint_model(from), theirs);
 	if (strcmp(ours, theirs) != 0) {
-		log_warn("%s is of another model: %s goes on to predict",
+		log_warn("%s is of another model: predictions are still made "
+			 "with %s",
 			 checkpoint_path(from), checkpoint_path(s->from));
 		checkpoint_close(from);
 		return 0;
@@ -182,8 +183,8 @@ warn_of_values(struct scoring *g, const struct checkpoint_model *s,
 	if (!name)
 		return;
 	g->warned = true;
-	log_warn("%s: %s has values that are not finite: what comes of them "
-		 "is of no use", checkpoint_path(s->from), name);
+	log_warn("%s: %s has values that are not finite: predictions from them "
+		 "are useless", checkpoint_path(s->from), name);
 }
 
 /*

@@ -125,7 +125,7 @@ read_message(const struct wal *l, const struct record *r,
 
 	if (split_record(r, m, &why))
 		return 0;
-	return fail(f, FAIL_DATA, "%s: no message in the record at byte %ju",
+	return fail(f, FAIL_DATA, "%s: the record at byte %ju is not a message",
 		    l->folder, (uintmax_t)r->offset);
 }
 
@@ -162,9 +162,10 @@ check_format(struct wal *l, const struct record *r, struct fail *f)
 		memcmp(r->bytes, ours.data, ours.size) == 0;
 	pack_release(&ours);
 	return l->known ? 0 :
-		fail(f, FAIL_CONFIG, "%s: the log of programs of another "
-		     "release or build: go on with those, or remove this "
-		     "folder and lose what only it has", l->folder);
+		fail(f, FAIL_CONFIG, "%s: this log was written by programs of "
+		     "another release or build: use those, or remove this "
+		     "folder and lose the steps that only this log has",
+		     l->folder);
 }
 
 /* ---- segments ---- */
@@ -372,8 +373,8 @@ replay_segment(struct wal *l, size_t i, struct fail *f)
 		r = fail(f, FAIL_DATA, "%s: damaged in its last %ju bytes",
 			 path, (uintmax_t)cut);
 	else if (r == 0 && cut > 0)
-		log_info("%s: dropped %ju torn bytes at the end: what they "
-			 "held is run again, if it had been answered for",
+		log_info("%s: dropped %ju torn bytes at the end: steps in them "
+			 "that were acknowledged are run again",
 			 path, (uintmax_t)cut);
 	l->first = false;
 	free(path);
@@ -389,8 +390,8 @@ check_gaps(const struct wal *l, struct fail *f)
 {
 	for (size_t i = 1; i < l->segments; i++)
 		if (l->segment[i] != l->segment[i - 1] + 1)
-			return fail(f, FAIL_DATA, "%s/%08ju: missing, there "
-				    "are others behind it", l->folder,
+			return fail(f, FAIL_DATA, "%s/%08ju: missing, though "
+				    "later files are there", l->folder,
 				    (uintmax_t)l->segment[i - 1] + 1);
 	return 0;
 }
@@ -464,9 +465,10 @@ replay_all(struct wal *l, struct fail *f)
 	if (l->segments == 0)
 		return 0;
 	if (first == 0)
-		return fail(f, FAIL_DATA, "%s: there is no checkpoint to "
-			    "begin with (%s): to begin with nothing, remove "
-			    "this folder", l->folder, l->load);
+		return fail(f, FAIL_DATA, "%s: the checkpoint that this log "
+			    "starts from is not there (%s): put it back, or "
+			    "remove this folder to begin anew", l->folder,
+			    l->load);
 	if (remove_before(l, l->segment[first - 1], f) < 0)
 		return -1;
 	l->first = true;
@@ -637,10 +639,10 @@ keep_unsaved(struct wal *l, const struct server *server, struct fail *f)
 
 		r = move_aside(l, old, f);
 		if (r == 0)
-			log_warn("%s: had steps %ju to %ju of run %s, which "
-				 "did not end: kept in %s%s", l->folder,
+			log_warn("%s: held steps %ju to %ju of run %s, which "
+				 "did not end: moved to %s%s", l->folder,
 				 (uintmax_t)l->saved, (uintmax_t)last, run,
-				 old, there ? ", and what was there is "
+				 old, there ? ", whose former contents are "
 				 "removed" : "");
 	}
 	free(old);

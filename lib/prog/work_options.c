@@ -136,7 +136,7 @@ read_batch(struct work_settings *s)
 {
 	if (!strchr(optarg, ':'))
 		cli_usage("--batch: '%s' is not NAME:N; that of other inputs "
-			  "is the coordinator's to say", optarg);
+			  "is set by ps-coord", optarg);
 	find_named(s)->batch = cli_uint(1, MAX_SHUFFLE);
 }
 

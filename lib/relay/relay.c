@@ -234,8 +234,9 @@ receive_server(struct relay *r, size_t i, const struct message *m,
 	switch (m->kind) {
 	case MESSAGE_WELCOME:
 		if (m->welcome.role != ROLE_SERVER || m->welcome.index != i)
-			return fail(f, FAIL_PROTOCOL, "server %zu (%s) is not "
-				    "that server", i, s->endpoint);
+			return fail(f, FAIL_PROTOCOL, "server %zu (%s): "
+				    "another program listens there", i,
+				    s->endpoint);
 		s->welcome = true;
 		return 0;
 	case MESSAGE_VALUES:
@@ -389,10 +390,10 @@ check_caller(const struct relay *r, const struct message *m, struct fail *f)
 	switch (m->hello.role) {
 	case ROLE_RELAY:
 		return fail(f, FAIL_CONFIG, "it is the relay of %s, and a "
-			    "relay does not call another one", site);
+			    "relay does not connect to another relay", site);
 	case ROLE_COORDINATOR:
 	case ROLE_STANDBY:
-		return fail(f, FAIL_CONFIG, "it is the relay of %s, no "
+		return fail(f, FAIL_CONFIG, "it is the relay of %s, not a "
 			    "server", site);
 	default:
 		break;
@@ -403,7 +404,7 @@ check_caller(const struct relay *r, const struct message *m, struct fail *f)
 	if (m->hello.role == ROLE_EVALUATOR && m->blob.size > 0)
 		return fail(f, FAIL_CONFIG, "it is the relay of %s, which "
 			    "evaluators do not use", site);
-	return fail(f, FAIL_CONFIG, "it is the relay of %s, no coordinator",
+	return fail(f, FAIL_CONFIG, "it is the relay of %s, not a coordinator",
 		    site);
 }
 

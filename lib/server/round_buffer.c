@@ -251,8 +251,8 @@ round_buffer_push(struct round_buffer *s, size_t part, uint64_t step,
 		return 0;
 	}
 	if (message_level(slot) > 0)
-		return fail(f, FAIL_PROTOCOL, "a sum of slots for part %zu, "
-			    "which waits for no round", part);
+		return fail(f, FAIL_PROTOCOL, "a sum of replicas for part %zu, "
+			    "which belongs to no round", part);
 
 	struct node *at = node_of(&s->part[part], slot);
 
@@ -470,8 +470,9 @@ find_all(const struct round_buffer *s, size_t part, const uint64_t *attempt,
 
 	ranges_release(&missing);
 	if (!c.whole)
-		return fail(f, FAIL_PROTOCOL, "slot %llu of step %llu, attempt "
-			    "%llu, is not staged", (unsigned long long)slot,
+		return fail(f, FAIL_PROTOCOL, "replica %llu of step %llu, "
+			    "attempt %llu, is not staged",
+			    (unsigned long long)slot,
 			    (unsigned long long)s->step,
 			    (unsigned long long)attempt[slot]);
 	return (int)c.pushes;
@@ -513,8 +514,8 @@ read_attempts(const struct round_buffer *s, uint64_t step,
 	if (step < s->step)
 		return 0;	/* it was sent again */
 	if (step > s->step)
-		return fail(f, FAIL_PROTOCOL, "step %llu is to be committed, "
-			    "but it is the turn of step %llu",
+		return fail(f, FAIL_PROTOCOL, "COMMIT of step %llu, but step "
+			    "%llu comes first",
 			    (unsigned long long)step,
 			    (unsigned long long)s->step);
 	if (u.bad || replicas == 0 || replicas > WIRE_REPLICAS)

@@ -215,10 +215,10 @@ deny(const struct event *e, struct fail *f)
 	if (e->from == SENDER_STRANGER)
 		return fail(f, FAIL_PROTOCOL, "say HELLO first");
 	if (e->from == SENDER_OUSTED)
-		return fail(f, FAIL_AGAIN, "another coordinator has this "
-			    "server");
+		return fail(f, FAIL_AGAIN, "this server belongs to another "
+			    "coordinator");
 	if (find_rule(e->m->kind, SENDER_COORDINATOR))
-		return fail(f, FAIL_DENIED, "%s is the coordinator's to say",
+		return fail(f, FAIL_DENIED, "only the coordinator may send %s",
 			    name);
 	return fail(f, FAIL_PROTOCOL, "%s is not for a server", name);
 }
@@ -447,8 +447,8 @@ hello_server(struct server *s, const struct message *m, struct fail *f)
 	    (s->run && (!server_run_is(s->run, &m->blob) ||
 			m->hello.index != server_run_index(s->run) ||
 			m->hello.term <= server_run_term(s->run))))
-		return fail(f, FAIL_PROTOCOL, "not a role that a server "
-			    "talks to");
+		return fail(f, FAIL_PROTOCOL, "a server has no connections "
+			    "from this role");
 	fail(&s->over, FAIL_AGAIN, "the standby %s took over in term %llu: "
 	     "start this one again with --standby-of", at,
 	     (unsigned long long)m->hello.term);
@@ -490,7 +490,8 @@ admit(struct server *s, const struct event *e, struct fail *f)
 	/* Peers that call a server name a run; those that call a coordinator to
 	   join do not. */
 	if (m->hello.role != ROLE_STANDBY && m->blob.size == 0)
-		return fail(f, FAIL_CONFIG, "it is a server, no coordinator");
+		return fail(f, FAIL_CONFIG, "it is a server, not a "
+			    "coordinator");
 	if (m->hello.role == ROLE_STANDBY) {
 		if (replication_hello(s->replication, e->peer, m, f) < 0)
 			return -1;
@@ -501,14 +502,14 @@ admit(struct server *s, const struct event *e, struct fail *f)
 		return hello_server(s, m, f);
 	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR &&
 	    m->hello.role != ROLE_RELAY)
-		return fail(f, FAIL_PROTOCOL, "not a role that a server "
-			    "talks to");
+		return fail(f, FAIL_PROTOCOL, "a server has no connections "
+			    "from this role");
 	if (!server_run_is(s->run, &m->blob))
 		return fail(f, FAIL_AGAIN, "another run");
 	/* The log may hold less than was answered for: the coordinator finds
 	   out, and its PLAN says what counts. */
 	return session_is_claimed(s->session) ? 0 :
-		fail(f, FAIL_AGAIN, "no plan yet, since it was started");
+		fail(f, FAIL_AGAIN, "no plan since it was started");
 }
 
 static int
@@ -636,13 +637,13 @@ whole_push(struct server *s, struct event *e)
 	    session_check_unread(s->session, e->peer, e->why) < 0)
 		return -1;
 	if (message_level(e->m->push.slot) > 0 && e->from != SENDER_RELAY)
-		return fail(e->why, FAIL_PROTOCOL, "a sum of slots is a "
-			    "relay's to say");
+		return fail(e->why, FAIL_PROTOCOL, "only a relay may send a "
+			    "sum of replicas");
 	if (e->m->push.back == 0)
 		return 0;
 	if (e->m->frame[0].size > 0)
-		return fail(e->why, FAIL_PROTOCOL, "a push with keys, and "
-			    "those of a pull");
+		return fail(e->why, FAIL_PROTOCOL, "a push with keys of its "
+			    "own and keys of a pull");
 	pulled = pull_keys_take(&s->pull_keys, e->peer,
 				e->m->request - e->m->push.back);
 	if (!pulled) {
@@ -951,7 +952,7 @@ refused(struct server *s, struct event *e)
 	} else if (!primary_copied(s->primary)) {	/* no successor */
 		message_text(e->m, text, sizeof(text));
 		fail(&s->over, message_status(e->m->refused.status),
-		     "%s does not want a standby: %s",
+		     "%s refuses this standby: %s",
 		     primary_at(s->primary), text);
 	}
 	return SILENCE;
@@ -1129,9 +1130,9 @@ check_same_run(const struct message *load, const struct checkpoint *from,
 			(unsigned char)strtoul(digits, NULL, 16);
 	}
 	if (load->cut.part != 0 && load->cut.part != run)
-		return fail(f, FAIL_DATA, "%s is of another run: put back "
-			    "that of this one, or remove it to begin with an "
-			    "older one", checkpoint_path(from));
+		return fail(f, FAIL_DATA, "%s is of another run: put back the "
+			    "checkpoint of this run, or remove it to start "
+			    "from an older one", checkpoint_path(from));
 	return 0;
 }
 
@@ -1316,15 +1317,15 @@ server_check_idle(const struct server *s, uint64_t limit_ms,
 	if (!session_idle(s->session, limit_ms))
 		return 0;
 	if (primary_followed(s->primary))
-		return fail(f, FAIL_PEER, "no coordinator has called for %g s, "
-			    "and its primary %s is gone, or has none either: "
-			    "it ends (--idle)", seconds,
+		return fail(f, FAIL_PEER, "no coordinator has connected for %g "
+			    "s, and its primary %s is gone, or has none "
+			    "either: it ends (--idle)", seconds,
 			    primary_at(s->primary));
 	if (session_coordinator(s->session))
-		return fail(f, FAIL_PEER, "its coordinator%s%s has not been "
-			    "heard for %g s: it ends (--idle)", space, name,
+		return fail(f, FAIL_PEER, "its coordinator%s%s has been silent "
+			    "for %g s: it ends (--idle)", space, name,
 			    seconds);
-	return fail(f, FAIL_PEER, "its coordinator%s%s has not called for "
+	return fail(f, FAIL_PEER, "its coordinator%s%s has not connected for "
 		    "%g s: it ends (--idle)", space, name, seconds);
 }
 

@@ -88,7 +88,7 @@ int
 server_run_check_id(const struct message *m, struct fail *f)
 {
 	return m->blob.size == PLAN_RUN ? 0 :
-		fail(f, FAIL_PROTOCOL, "a plan of no run");
+		fail(f, FAIL_PROTOCOL, "a plan without the name of its run");
 }
 
 static int
@@ -601,8 +601,9 @@ check_push(struct server_run *r, const struct message *m, struct fail *f)
 	if (check_part(r, m->push.part, f) < 0)
 		return -1;
 	if (m->push.coded > 1)
-		return fail(f, FAIL_PROTOCOL, "a gradient is coded by 0 or 1, "
-			    "not %llu", (unsigned long long)m->push.coded);
+		return fail(f, FAIL_PROTOCOL, "the coding of a gradient is 0 "
+			    "or 1, not %llu",
+			    (unsigned long long)m->push.coded);
 	if (m->push.rate > UINT32_MAX)
 		return fail(f, FAIL_PROTOCOL, "a learning rate of more than "
 			    "32 bits");
@@ -610,7 +611,7 @@ check_push(struct server_run *r, const struct message *m, struct fail *f)
 		return fail(f, FAIL_PROTOCOL, "a learning rate of %g",
 			    (double)rate);
 	if (!is_node(m->push.slot, m->push.attempt))
-		return fail(f, FAIL_PROTOCOL, "there is no slot %llu",
+		return fail(f, FAIL_PROTOCOL, "there is no replica %llu",
 			    (unsigned long long)m->push.slot);
 	return m->kind == MESSAGE_PUSHPULL ?
 		shard_rows_read(r->rows, m->push.part, &m->frame[1], f) : 0;

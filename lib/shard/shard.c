@@ -588,7 +588,7 @@ shard_sum_replicas(struct shard *s, size_t n, const struct shard_push *push,
 	if (!finite) {
 		shard_rows_forget(s->pushed);
 		return fail(f, FAIL_DATA, "the gradients of a round add up to "
-			    "what is not finite");
+			    "numbers that are not finite");
 	}
 	return count > 0;
 }

@@ -241,7 +241,8 @@ complete_group(struct group *g, struct fail *f)
 	if (!given)
 		return 0;
 	if (!ids->given || !g->target[0].given)
-		return fail(f, FAIL_DATA, "'%s%s%s' is there, but no '%s%s'",
+		return fail(f, FAIL_DATA, "'%s%s%s' is there, but '%s%s' is "
+			    "not",
 			    g->name, *given->slot ? "@" : "", given->slot,
 			    g->name, ids->given ? "" : "@" CHECKPOINT_ID);
 	g->rows = ids->rows;
@@ -268,7 +269,7 @@ count_updates(struct group *g, struct fail *f)
 	for (size_t i = 0; i < g->rows; i++) {
 		if (update[i] >= UPDATES)
 			return fail(f, FAIL_DATA, "'%s@" CHECKPOINT_UPDATE
-				    "': row %zu: there is no update %ju",
+				    "': row %zu: update %ju is not possible",
 				    g->name, i, (uintmax_t)update[i]);
 		if (g->updates < update[i])
 			g->updates = update[i];

@@ -341,7 +341,8 @@ disk_probe(const char *path, struct fail *f)
 
 	/* The rename would replace a link or a device. */
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return fail(f, FAIL_CREATE, "%s is there, and no plain file",
+		return fail(f, FAIL_CREATE, "%s exists, but is not a plain "
+			    "file",
 			    path);
 	if (create_for_readers(&file, path, f) < 0)
 		return -1;

@@ -388,7 +388,7 @@ check_format(json_t *o, struct fail *f)
 static int
 fail_unpack(const json_error_t *e, struct fail *f)
 {
-	return fail(f, FAIL_DATA, "not as it should be: %s", e->text);
+	return fail(f, FAIL_DATA, "malformed: %s", e->text);
 }
 
 /* Has an object a string with a NUL?  We would read only the part before it. */
@@ -459,7 +459,7 @@ read_member(struct manifest_member *m, json_t *item, struct fail *f)
 	if (manifest_check_names(variable, slot, f) < 0)
 		return -1;
 	if (!read_shape(shape, &m->shape))
-		return fail(f, FAIL_DATA, "'%s': no sound shape", variable);
+		return fail(f, FAIL_DATA, "'%s': malformed shape", variable);
 	if (first < 0 || rows < 1 || updates < 0 || size < 0 ||
 	    since < 0 || since > updates ||
 	    (size_t)first >= shape_rows(m->shape) ||
@@ -467,7 +467,7 @@ read_member(struct manifest_member *m, json_t *item, struct fail *f)
 		return fail(f, FAIL_DATA, "'%s': numbers out of range",
 			    variable);
 	if (!is_sound_hash(hash))
-		return fail(f, FAIL_DATA, "'%s': no sound hash", variable);
+		return fail(f, FAIL_DATA, "'%s': malformed hash", variable);
 	m->rows = (struct rows){ (size_t)first, (size_t)rows };
 	m->updates = (uint64_t)updates;
 	m->since = (uint64_t)since;
@@ -507,7 +507,7 @@ manifest_part_read(struct manifest_part *p, const char *text, size_t size,
 		goto out;
 	}
 	if (part < 0 || parts > (json_int_t)MANIFEST_PARTS || part >= parts) {
-		fail(f, FAIL_DATA, "part %jd of %jd makes no sense",
+		fail(f, FAIL_DATA, "part %jd of %jd is not possible",
 		     (intmax_t)part, (intmax_t)parts);
 		goto out;
 	}

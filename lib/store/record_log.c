@@ -182,7 +182,7 @@ check_is_log(const struct reading *in, struct fail *f)
 	if (n < RECORD_HEAD ? memcmp(bytes + 8, none, 8) == 0 :
 	    head_read(&h, bytes, 0) || memcmp(bytes, none, n) == 0)
 		return 0;
-	return fail(f, FAIL_DATA, "%s: holds something else than records",
+	return fail(f, FAIL_DATA, "%s: holds something other than records",
 		    in->path);
 }
 

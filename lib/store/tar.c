@@ -203,7 +203,7 @@ member_error(struct archive_entry *e, uint64_t offset, uint64_t size)
 	const char *name = archive_entry_pathname(e);
 
 	if (!name || *name == '\0' || strlen(name) > MAX_NAME)
-		return "member without a sound name";
+		return "member without a valid name";
 	if (archive_entry_filetype(e) != AE_IFREG ||
 	    archive_entry_hardlink(e) || archive_entry_symlink(e) ||
 	    archive_entry_sparse_count(e) > 0)

@@ -191,7 +191,7 @@ print_help(const char *word)
 	if (!word)
 		help_write(&text, program, few_options, peers);
 	else if (!help_search(&text, program, few_options, peers, word))
-		cli_usage("--help: nothing is said of '%s'", word);
+		cli_usage("--help: no line has '%s'", word);
 	fputs(text.data, stdout);
 	text_release(&text);
 	exit(cli_end(0));
@@ -299,9 +299,9 @@ refuse(int c, const char *word)
 	if (optopt)
 		name_option(optopt, is_long);
 	if (c == ':')
-		cli_usage("%s: an argument is wanted", current);
+		cli_usage("%s: needs an argument", current);
 	if (optopt)
-		cli_usage("%s: no argument is wanted", current);
+		cli_usage("%s: takes no argument", current);
 	if (!is_long)
 		cli_usage("no option %s", word);
 	no_option(word + 2);
@@ -370,7 +370,7 @@ cli_next(int argc, char **argv, struct cli_common *common)
 			name_option(c, place >= 0);
 		/* An empty argument, as of an unset variable in a script. */
 		if (optarg && !*optarg)
-			cli_usage("%s: an argument is wanted", current);
+			cli_usage("%s: needs an argument", current);
 	} while (take_common(c, common));
 	return c;
 }

@@ -58,8 +58,8 @@ curve_read(struct curve *c, const char *path, struct fail *f)
 		return -1;
 	if (!zmq_z85_decode(key, c->secret) ||
 	    zmq_curve_public(c->public, c->secret) < 0)
-		return fail(f, FAIL_DATA, "%s: a key is of letters, digits, "
-			    "+ and /: this is none", path);
+		return fail(f, FAIL_DATA, "%s: this is not a key: a key has "
+			    "only letters, digits, + and /", path);
 	return 0;
 }
 

@@ -484,7 +484,7 @@ lock_path(struct listen_address *p, const char *path, struct fail *f)
 		return fail_sys(f, FAIL_CREATE, "cannot make %s",
 				p->lock_path);
 	if (fstat(lock, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > 0)
-		fail(f, FAIL_CREATE, "cannot make %s: it is there, and no "
+		fail(f, FAIL_CREATE, "cannot make %s: it exists, and is not a "
 		     "lock", p->lock_path);
 	else if (!held)
 		fail_taken(path, f);
@@ -509,11 +509,13 @@ net_explain_failure(const struct net *net, const char *endpoint, struct fail *f)
 		if (net->dial[i].refused &&
 		    strcmp(net->dial[i].endpoint, endpoint) == 0)
 			fail(&why, FAIL_DENIED, net->guarded ?
-			     "%s: who listens there does not have our --key" :
+			     "%s: the program that listens there does not have "
+			     "our --key" :
 			     net->dial[i].speaks_zmtp ?
-			     "%s: who listens there wants a --key" :
-			     "%s: who listens there is no program of pskit, "
-			     "or wants a --key", endpoint);
+			     "%s: the program that listens there wants a "
+			     "--key" :
+			     "%s: the program that listens there is not one of "
+			     "pskit, or wants a --key", endpoint);
 	if (strncmp(endpoint, "tcp://", 6) == 0 && !is_ipv6(endpoint))
 		host_find(endpoint, number, &why);
 	if (why.kind)

@@ -55,7 +55,7 @@ stream_read(struct stream *in, struct fail *f)
 		in->at = 0;
 	}
 	if (in->text.size > MAX_LINE)
-		return fail(f, FAIL_DATA, "%s: a line without an end",
+		return fail(f, FAIL_DATA, "%s: a line without a newline",
 			    in->name);
 	in->end = n == 0;
 	if (n > 0)
@@ -138,9 +138,10 @@ stream_check(int fd, const char *path, uint64_t size, struct fail *f)
 	if (fstat(fd, &st) < 0)
 		return fail_sys(f, FAIL_IO, "cannot read %s", path);
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size < size)
-		return fail(f, FAIL_DATA, "%s: %llu bytes of results had been "
-			    "written, and are not there any more: put them "
-			    "back, or remove the journal to begin anew", path,
+		return fail(f, FAIL_DATA, "%s: %llu bytes of results were "
+			    "written before, and are not there any more: put "
+			    "them back, or remove the journal to begin anew",
+			    path,
 			    (unsigned long long)size);
 	return 0;
 }

@@ -99,8 +99,8 @@ parse_clip(struct optimizer *o, struct settings *s, struct fail *f)
 		return -1;
 	if ((o->clipvalue > 0) + (o->clipnorm > 0) +
 	    (o->global_clipnorm > 0) > 1)
-		return fail(f, FAIL_CONFIG, "%s: of clipvalue, clipnorm and "
-			    "global_clipnorm say one at most", s->where);
+		return fail(f, FAIL_CONFIG, "%s: say at most one of clipvalue, "
+			    "clipnorm and global_clipnorm", s->where);
 	return 0;
 }
 

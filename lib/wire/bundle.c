@@ -120,7 +120,7 @@ bundle_next(struct bundle *b, struct message *m, struct fail *f)
 	if (!header || message_read(m, header, size, &none) < 0 ||
 	    !may_be_bundled(m->kind) || !take_frames(b, m, prefix) ||
 	    message_check_frames(m, &none) < 0)
-		return fail(f, FAIL_PROTOCOL, "a bundle of what is not a pull "
-			    "or push");
+		return fail(f, FAIL_PROTOCOL, "a bundle with something other "
+			    "than pulls and pushes");
 	return 1;
 }

@@ -347,8 +347,8 @@ begin_run(struct worker *w, const struct message *m, uint64_t now,
 			      m->frame[2].size, f) < 0)
 		return -1;
 	if (w->leased >> 1 >> (model_datasets(w->run.model) - 1) > 0)
-		return fail(f, FAIL_PROTOCOL, "data sets that the model has "
-			    "not");
+		return fail(f, FAIL_PROTOCOL, "data sets that the model does "
+			    "not have");
 	if (run_dial(&w->run, ROLE_WORKER, w->options.life, w->outbox, now,
 		     f) < 0)
 		return -1;
@@ -425,7 +425,7 @@ take_lease(struct worker *w, const struct message *m, struct fail *f)
 	    (m->frames > m->lease.call) != (w->leased > 0) ||
 	    !leases_take(w->leases, m, batches_are_exhausted(w->batches)) ||
 	    ((l = leases_find(w->leases, m->request)) && !has_records(w, l)))
-		return fail(f, FAIL_PROTOCOL, "a lease that cannot be");
+		return fail(f, FAIL_PROTOCOL, "a malformed lease");
 	return 0;
 }
 
@@ -465,8 +465,8 @@ take_index(struct worker *w, const struct message *m, struct fail *f)
 	if (w->session < SESSION_WELCOME)
 		return 0;
 	if (m->index.dataset >= 64 || !(w->leased >> m->index.dataset & 1))
-		return fail(f, FAIL_PROTOCOL, "a data set that is not the "
-			    "coordinator's");
+		return fail(f, FAIL_PROTOCOL, "a data set that the coordinator "
+			    "does not have");
 	index_take(w->index, m);
 	return 0;
 }

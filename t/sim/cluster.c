@@ -1383,9 +1383,9 @@ heed_warning(struct cluster *c, const char *line)
 	    sscanf(line, "server %zu", &server) == 1 &&
 	    server < MAX_SERVERS && c->deaths[server] <= 1)
 		broken(c, "C12: %.200s", line);
-	if (strstr(line, "not all could be ended within"))
+	if (strstr(line, "not all steps in flight have ended within"))
 		c->in_haste = true;
-	if (strstr(line, "no last checkpoint could be made"))
+	if (strstr(line, "no last checkpoint could be saved"))
 		c->unsaved = true;
 	if (strstr(line, "residuals of "))
 		c->residuals_lost = true;

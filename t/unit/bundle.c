@@ -65,7 +65,8 @@ test_refused(void)
 
 	memcpy(bytes + 20, "\x92\x05\x00", 3);
 	named(read_one(bytes, 23, &m) < 0 && f.kind == FAIL_PROTOCOL &&
-	      strcmp(f.text, "a bundle of what is not a pull or push") == 0,
+	      strcmp(f.text, "a bundle with something other than pulls and "
+		     "pushes") == 0,
 	      "PING is not bundled");
 	bytes[4] = 4;
 	named(read_one(bytes, 23, &m) < 0, "nor are four frames");

@@ -83,7 +83,7 @@ requests(void)
 	coordinator_begin(model);
 	ok(data_ready(c));
 	ok(data_can(c, &epoch, &f) < 0 && f.kind == FAIL_DATA &&
-	   strstr(f.text, "know no common pass"));
+	   strstr(f.text, "so there is no common epoch"));
 	equals(data_can(c, &train, &f), 0);
 	coordinator_end();
 	begin();
@@ -198,8 +198,8 @@ restores(void)
 	struct pack place = { 0 };
 	char *position, copy[256];
 
-	restored(NULL, "the data begin with epoch 0, not where step-10 was: "
-		 "it does not say how far they were read");
+	restored(NULL, "the data start with epoch 0, not at the position of "
+		 "step-10: the checkpoint does not say how far they were read");
 	sampler_take(sampler, 1, 1);
 	sampler_take(sampler, 1, 1);
 	data_note(c, &place, &visits);
@@ -216,7 +216,7 @@ restores(void)
 	      "where nothing was read a checkpoint says what it did");
 	free(position);
 	coordinator_end();
-	restored("c0", "the data begin with epoch 0");
+	restored("c0", "the data start with epoch 0");
 	coordinator_end();
 	restored(copy, NULL);
 	named(sampler_take(sampler, 1, 1) == 2,

@@ -38,8 +38,8 @@ limits(void)
 	memset(huge + sizeof(model) - 1, '#', size);
 	for (size_t i = sizeof(model) - 2; i < size; i += 10000)
 		huge[i] = '\n';
-	ok(refused(huge, "the model and the files that it names are of 65 "
-		   "MiB, more than 64: the largest is model.ps, of 65 MiB"));
+	ok(refused(huge, "the model and the files that it names have 65 MiB, "
+		   "more than 64: the largest is model.ps, with 65 MiB"));
 	free(huge);
 	post_cannot_dial = true;
 	coordinator_new(model);
@@ -87,7 +87,7 @@ rates(void)
 	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate_scale\":0.5}");
 	equals(coord_warnings(c)->size, 0);
 	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.5}");
-	ok(warns("learning_rate=0.5 is for all optimizers"));
+	ok(warns("learning_rate=0.5 is now the rate of all optimizers"));
 	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.25}");
 	named(coord_warnings(c)->size == 0, "that is told once");
 	coordinator_end();
@@ -128,7 +128,7 @@ senseless(uint32_t kind, const char *bytes, size_t size)
 
 	coordinator_new(model);
 	is = coord_replay(c, kind, bytes, size, &f) < 0 &&
-		strcmp(f.text, "a record that makes no sense") == 0;
+		strcmp(f.text, "a malformed record") == 0;
 	if (!is)
 		printf("# record %u: %s\n", kind, f.text);
 	coordinator_end();
@@ -144,7 +144,8 @@ replay(void)
 			ok(senseless(kind, "\xc0", 1));
 	coordinator_new(model);
 	ok(coord_replay(c, JOURNAL_RUN, "\xc0", 1, &f) < 0 &&
-	   f.kind == FAIL_CONFIG && strstr(f.text, "it is of another model"));
+	   f.kind == FAIL_CONFIG && strstr(f.text, "it is the journal of a run "
+					   "with another model"));
 	coordinator_end();
 }
 

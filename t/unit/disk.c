@@ -69,7 +69,7 @@ test_replaced(void)
 	   f.kind == FAIL_CREATE);
 	ok(symlink("file", "link") == 0 && disk_probe("link", &f) < 0 &&
 	   f.kind == FAIL_CREATE &&
-	   strcmp(f.text, "link is there, and no plain file") == 0);
+	   strcmp(f.text, "link exists, but is not a plain file") == 0);
 }
 
 int

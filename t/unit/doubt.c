@@ -15,8 +15,8 @@
 #define BCE	"\nloss binary_crossentropy p"
 #define SCCE	"\nloss sparse_categorical_crossentropy p"
 #define LOGITS	" from_logits=true"
-#define STAY	"zeros that stay zeros, as neither side of a product, or " \
-		"what goes into a relu, begins with another number: "
+#define STAY	"these variables are 0 and stay 0, because both factors of " \
+		"a product, or the input of a relu, are 0 at the start: "
 #define BEYOND	", which is not a probability, and has no gradient beyond 0 " \
 		"and 1; "
 
@@ -63,10 +63,10 @@ static const struct {
 	  BCE LOGITS, "model.ps:3: a: a softmax of one number is always 1, "
 	  "and nothing before it is trained" },
 	{ BINARY DENSE " activation=relu" BCE LOGITS, "model.ps:4: p gives 0 "
-	  "or more, so that, as what goes into a sigmoid, it cannot stand for "
-	  "all probabilities" },
+	  "or more, so as the input of a sigmoid it cannot give every "
+	  "probability" },
 	{ BINARY DENSE " activation=tanh" BCE LOGITS, "model.ps:4: p gives "
-	  "from -1 to 1, so that" },
+	  "from -1 to 1, so as" },
 
 	{ BINARY "a = dense x units=1\np = layer_normalization a" BCE LOGITS,
 	  "!model.ps:4: p: one number less its own mean is always 0" },
@@ -87,14 +87,13 @@ static const struct {
 	{ CLASSES "p = dense x units=4" SCCE LOGITS, NULL },
 	{ CLASSES "p = dense x units=4 activation=softmax" SCCE, NULL },
 	{ CLASSES "p = dense x units=4 activation=sigmoid" SCCE, "model.ps:4: "
-	  "p ends in a sigmoid, which makes each class a question of its own; "
-	  "softmax chooses among them" },
+	  "p ends in a sigmoid, which gives each class a probability of its "
+	  "own; with softmax they add up to 1" },
 	{ CLASSES "p = dense x units=4 activation=relu" SCCE, "model.ps:4: p "
 	  "gives 0 or more" BEYOND "softmax is" },
 	{ CLASSES "p = dense x units=4 activation=relu" SCCE LOGITS, NULL },
 	{ CLASSES "p = dense x units=4 activation=sigmoid" SCCE LOGITS,
-	  "model.ps:4: p gives from 0 to 1, so that, as what goes into a "
-	  "softmax" },
+	  "model.ps:4: p gives from 0 to 1, so as the input of a softmax" },
 	{ "input x float\nlabel y id rows=3\np = dense x units=4" SCCE LOGITS,
 	  "model.ps:4: p tells 4 classes apart, but y has 3" },
 	{ "input x float\nlabel y binary\np = dense x units=4" SCCE LOGITS,
@@ -104,8 +103,8 @@ static const struct {
 	{ BINARY DENSE "\nloss hinge p", NULL },
 	{ BINARY DENSE " activation=tanh\nloss hinge p", NULL },
 	{ BINARY DENSE " activation=sigmoid\nloss hinge p", "model.ps:4: p "
-	  "gives from 0 to 1, but hinge wants it below -1 or above 1, by the "
-	  "class; without an activation it can be both" },
+	  "gives from 0 to 1, but hinge wants numbers below -1 for one class "
+	  "and above 1 for the other; without an activation it can give both" },
 	{ BINARY DENSE " activation=relu\nloss hinge p", "model.ps:4: p gives "
 	  "0 or more, but hinge" },
 	{ NUMBER DENSE "\nloss poisson p", "model.ps:4: p gives anything, and "
@@ -132,10 +131,10 @@ static const struct {
 	{ BINARY DENSE BCE LOGITS "\nmetric log_loss\nmetric calibration",
 	  NULL },
 	{ BINARY DENSE BCE LOGITS "\nmetric accuracy threshold=0", "metric "
-	  "accuracy: all is on one side of threshold=0, as p gives from 0 to "
-	  "1" },
+	  "accuracy: all predictions are on one side of threshold=0, because p "
+	  "gives from 0 to 1" },
 	{ BINARY DENSE BCE LOGITS "\nmetric recall threshold=1", "metric "
-	  "recall: all is on one side of threshold=1" },
+	  "recall: all predictions are on one side of threshold=1" },
 	{ BINARY DENSE BCE LOGITS "\nmetric f1_score threshold=0.9", NULL },
 	{ BINARY DENSE "\nloss hinge p\nmetric precision", NULL },
 	{ BINARY DENSE " activation=relu\nloss mean_squared_error p\nmetric "

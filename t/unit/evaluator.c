@@ -223,17 +223,19 @@ test_patience(void)
 	ok(gives_up(&w, 500 + TIMEOUT, "coordinator c hangs, last heard 1.0 s "
 		    "ago"));
 	ping(&w, 400 + TIMEOUT);
-	ok(gives_up(&w, 500 + TIMEOUT, "c has begun no run"));
+	ok(gives_up(&w, 500 + TIMEOUT, "c has not begun a run"));
 	receive_plan(&w, 600);
 	ok(gives_up(&w, 600 + TIMEOUT, "server 0 (s) does not answer"));
 	end(&w);
 
 	ask(&w);
 	ping(&w, TIMEOUT);
-	ok(gives_up(&w, 100 + TIMEOUT, "c has frozen no step"));
+	ok(gives_up(&w, 100 + TIMEOUT, "c has not provided values of one "
+		    "step"));
 	ok(receive_cut(&w, WIRE_NONE, 150) == 0 && !wants(&w));
 	ping(&w, TIMEOUT);
-	ok(gives_up(&w, 150 + TIMEOUT, "c has frozen no step"));
+	ok(gives_up(&w, 150 + TIMEOUT, "c has not provided values of one "
+		    "step"));
 	evaluator_down(w.ev, COORDINATOR, 200);
 	ok(gives_up(&w, 200 + TIMEOUT, "c has not come back"));
 	end(&w);

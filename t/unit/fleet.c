@@ -166,7 +166,7 @@ registration(void)
 	checked(!fleet_welcome(fl) &&
 		strcmp(fleet_endpoint(fl, 1), "not registered") == 0);
 	ok(fails(fleet_register(fl, 2, "node:9", &f), FAIL_CONFIG,
-		 "no server 2 in this run: it has 2"));
+		 "there is no server 2 in this run, which has 2"));
 	post_cannot_dial = true;
 	ok(fails(fleet_register(fl, 1, "node:2", &f), FAIL_PEER, "server 1"));
 	post_cannot_dial = false;
@@ -184,7 +184,7 @@ registration(void)
 	post_clear();
 	checked(comes(1003, 7, NULL) && fleet_welcome(fl));
 	named(fails(fleet_register(fl, 1, "node:4", &f), FAIL_AGAIN,
-		    "server 1 is at node:3 and alive"),
+		    "server 1 is alive already, at node:3"),
 	      "nobody takes the place of one that is there");
 	end();
 	post_cannot_dial = true;

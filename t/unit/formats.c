@@ -47,8 +47,8 @@ append(const char *path, uint32_t kind, const struct pack *p)
 #define DIGITS_(n)	#n
 #define DIGITS(n)	DIGITS_(n)
 #define OTHER_JOURNAL	"journal: a journal of version 3, not " \
-	DIGITS(JOURNAL_VERSION) ": go on with programs of the release that " \
-	"began the run, or remove it to begin anew"
+	DIGITS(JOURNAL_VERSION) ": resume the run with programs of the " \
+	"release that began it, or remove the journal to begin anew"
 
 static bool
 refused_journal(enum fail_kind kind, const char *why)
@@ -88,7 +88,7 @@ journals(void)
 
 	append("journal", JOURNAL_TERM, &first);
 	named(refused_journal(FAIL_DATA,
-			      "journal: no journal of a coordinator"),
+			      "journal: not the journal of a coordinator"),
 	      "what is none");
 	unlink("journal");
 
@@ -173,9 +173,9 @@ large_records(void)
 enum { LOG_PLAN = 1, LOG_OVER = 6, LOG_FORMAT = 7 };
 
 #define SEGMENT		"log-0/00000001"
-#define OTHER_LOG	"./log-0: the log of programs of another release or " \
-	"build: go on with those, or remove this folder and lose what only " \
-	"it has"
+#define OTHER_LOG	"./log-0: this log was written by programs of " \
+	"another release or build: use those, or remove this folder and lose " \
+	"the steps that only this log has"
 
 /* What is it to a server?  0: as if there were none; else why not. */
 static enum fail_kind

@@ -37,7 +37,7 @@ is_refused(const char *each)
 	char *text = list_of(each);
 	json_t *value = json_read(text, SIZE, 0, &error);
 	const bool refused = !value &&
-		strstr(error.text, "takes more than 512 MiB");
+		strstr(error.text, "take more than 512 MiB of memory");
 
 	json_decref(value);
 	free(text);

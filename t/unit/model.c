@@ -44,16 +44,16 @@ static const struct {
 	  "rows:NUMBER or both with a comma between" },
 	{ "input x id rows=hash\ny = embedding x dim=2 "
 	  "embeddings_initializer=glorot_uniform",
-	  "model.ps:2: y: embeddings_initializer=glorot_uniform goes by the "
-	  "number of rows, and a hashed table has none; take random_uniform, "
-	  "random_normal or truncated_normal" },
+	  "model.ps:2: y: embeddings_initializer=glorot_uniform depends on the "
+	  "number of rows, which a hashed table does not have; take "
+	  "random_uniform, random_normal or truncated_normal" },
 	{ "input x sparse[hash]\ny = linear x kernel_initializer=he_normal",
-	  "model.ps:2: y: kernel_initializer=he_normal goes by the number of "
-	  "rows, and a hashed table has none; take random_uniform, "
+	  "model.ps:2: y: kernel_initializer=he_normal depends on the number "
+	  "of rows, which a hashed table does not have; take random_uniform, "
 	  "random_normal or truncated_normal" },
 	{ "input x id rows=hash\nlabel y float\ne = category_encoding x",
-	  "model.ps:3: e: x has any ids, too many to spell out; use linear or "
-	  "embedding" },
+	  "model.ps:3: e: the ids of x have no upper bound, so they cannot be "
+	  "encoded; use linear or embedding" },
 	{ "input x id[0] rows=3", "model.ps:1: x: '[0]' is not a shape; say "
 	  "nothing for one value, [3] for three, [] for any number" },
 	{ "input x id[3x] rows=3", "model.ps:1: x: '[3x]' is not a shape; say "
@@ -133,7 +133,7 @@ static const struct {
 	  "kernel_initializer, kernel_regularizer, bias_initializer, "
 	  "bias_regularizer, activation; did you mean units?" },
 	{ "input x float\ny = dense x units=1 units=2",
-	  "model.ps:2: units is said twice" },
+	  "model.ps:2: units is given twice" },
 	{ "input x float\ny = dense x units=1 activation=zigmoid",
 	  "model.ps:2: unknown activation 'zigmoid'; did you mean sigmoid?" },
 	{ "input x float\ny = dense x units=1 activation=densely",

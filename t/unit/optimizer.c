@@ -620,7 +620,7 @@ lines(void)
 	ok(refused("adam epsilon=nan", "0 or more"));
 	ok(refused("ftrl learning_rate_power=.5", "0 or less"));
 	ok(refused("ftrl l1=1 l1_regularization_strength=1", "say one"));
-	ok(refused("sgd clipvalue=1 global_clipnorm=1", "one at most"));
+	ok(refused("sgd clipvalue=1 global_clipnorm=1", "at most one of"));
 	ok(refused("sgd weight_decay=x", "weight_decay=x"));
 	ok(refused("sgd schedule=linear", "unknown schedule 'linear'"));
 }

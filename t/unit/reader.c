@@ -103,9 +103,10 @@ test_columns(void)
 	ok(reads("b.csv,d.csv", "1 | 2 5 1 4\n0 | 7 10 6 9\n1 | 2 5 1 4\n"));
 	files_text("d.csv", "x1,w1,y,x2,w2\n1,5,1,4,2\n");
 	ok(reads("d.csv", "1 | 5 2 1 4\n"));
-	ok(reads("b.csv,d.csv", "65 d.csv:1: x (model.ps:1): column w1 is "
-		 "number 1 of those that feed it, and was number 2 before; "
-		 "columns= can name each in its order"));
+	ok(reads("b.csv,d.csv", "65 d.csv:1: x (model.ps:1): column w1 is now "
+		 "number 1 of the columns that feed it, and was number 2 "
+		 "before; name the columns in their former order with "
+		 "columns="));
 
 	/* The label is not taken for an input, nor when it is not read. */
 	const struct reader_options blind = { .unlabelled = true };

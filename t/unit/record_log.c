@@ -350,7 +350,8 @@ test_another(void)
 		files_text("another", texts[i]);
 		ok(!record_log_open("another", LIMIT, told, &t, &cut, &f) &&
 		   f.kind == FAIL_DATA && strcmp(f.text, "another: holds "
-		   "something else than records") == 0);
+						 "something other than "
+						 "records") == 0);
 		free(files_get("another", &kept));
 		ok(kept == strlen(texts[i]) && t.count == 0);
 	}

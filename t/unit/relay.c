@@ -292,7 +292,8 @@ test_lost_servers(void)
 	named(strcmp(f.text, "server 0 (ipc://server): the reason") == 0,
 	      "what refuses us for good ends us");
 	ok(hears_welcome(SERVER, ROLE_WORKER) < 0);
-	named(strcmp(f.text, "server 0 (ipc://server) is not that server") ==
+	named(strcmp(f.text, "server 0 (ipc://server): another program listens "
+		     "there") ==
 	      0, "and what is not a server");
 	end();
 }
@@ -346,7 +347,8 @@ test_coordinator(void)
 		     "5 s") == 0, "and not waited for");
 	relay_up(relay, COORD, now);
 	post_clear();
-	named(hears(COORD, &none) < 0, "a plan of no run is none");
+	named(hears(COORD, &none) < 0, "a plan without the name of its run is "
+	      "none");
 	ok(hears_kind(COORD, MESSAGE_PING) == 0 && says(COORD, MESSAGE_PONG));
 	named(!relay_stopped(relay) && hears(COORD, &stop) == 0 &&
 	      relay_stopped(relay), "its STOP is the end");
@@ -373,18 +375,18 @@ test_others(void)
 
 	begin_whole();
 	refuses(ROLE_RELAY, true, "it is the relay of rack1, and a relay does "
-		"not call another one");
+		"not connect to another relay");
 	refuses(ROLE_EVALUATOR, true, "it is the relay of rack1, which "
 		"evaluators do not use");
-	refuses(ROLE_EVALUATOR, false, "it is the relay of rack1, no "
+	refuses(ROLE_EVALUATOR, false, "it is the relay of rack1, not a "
 		"coordinator");
-	refuses(ROLE_WORKER, false, "it is the relay of rack1, no "
+	refuses(ROLE_WORKER, false, "it is the relay of rack1, not a "
 		"coordinator");
-	refuses(ROLE_SERVER, false, "it is the relay of rack1, no "
+	refuses(ROLE_SERVER, false, "it is the relay of rack1, not a "
 		"coordinator");
-	refuses(ROLE_COORDINATOR, false, "it is the relay of rack1, no "
+	refuses(ROLE_COORDINATOR, false, "it is the relay of rack1, not a "
 		"server");
-	refuses(ROLE_STANDBY, false, "it is the relay of rack1, no server");
+	refuses(ROLE_STANDBY, false, "it is the relay of rack1, not a server");
 	other.hello.version++;
 	ok(hears(B, &other) == 0);
 	named(says(B, MESSAGE_REFUSED) &&

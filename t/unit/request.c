@@ -97,9 +97,9 @@ objects(void)
 #define UP_TO	" is not a whole number from 1 to "
 #define KNOWN	" (batch=N, steps=N, learning_rate=X, " \
 		"learning_rate_scale=X, priority=N do)"
-#define ONE	"of learning_rate, the rate of all optimizers, and " \
-		"learning_rate_scale, by which that of each is multiplied, " \
-		"say one"
+#define ONE	"say learning_rate, the rate of all optimizers, or " \
+		"learning_rate_scale, by which the rate of each is " \
+		"multiplied, but not both"
 
 static void
 refusals(void)
@@ -107,7 +107,7 @@ refusals(void)
 	refused("eval background=yes", "background=yes is neither true nor "
 		"false (./background=yes is a file)");
 	refused("eval background=true background=true",
-		"'background=true': background was said before");
+		"'background=true': background is given twice");
 	refused("{\"op\":\"eval\",\"background\":1}",
 		"\"background\" is neither true nor false");
 	refused("{\"background\":true}", "\"background\" is for eval");
@@ -133,13 +133,13 @@ refusals(void)
 	refused("epoch learning_rate_scale=1 learning_rate=1", ONE);
 	refused("{\"learning_rate_scale\":1,\"learning_rate\":1}", ONE);
 	refused("train learning_rate_scale=1 learning_rate_scale=2",
-		"'learning_rate_scale=2': learning_rate_scale was said before");
+		"'learning_rate_scale=2': learning_rate_scale is given twice");
 	refused("{\"op\":\"eval\",\"learning_rate_scale\":2}",
 		"\"learning_rate_scale\" is for train");
 	refused("{\"epochs\":2}", "\"epochs\" is for epoch");
 	refused("{\"data\":\"u\"}", "\"data\" is for epoch");
 	refused("{\"op\":\"epoch\",\"data\":2}", "\"data\" is not a string");
-	refused("epoch data=a data=b", "'data=b': data was said before");
+	refused("epoch data=a data=b", "'data=b': data is given twice");
 	refused("{\"op\":\"epoch\",\"steps\":2}", "\"steps\" is for train");
 	refused("train batch=0", "batch=0" UP_TO "16777216");
 	refused("train batch=16777217", "batch=16777217" UP_TO "16777216");
@@ -151,13 +151,13 @@ refusals(void)
 	refused("train learning_rate=inf",
 		"learning_rate=inf is not a number above 0");
 	refused("train epochs=5", "epochs=5 is for epoch");
-	refused("train 1 2", "'2': steps was said before");
-	refused("train steps=2 steps=3", "'steps=3': steps was said before");
-	refused("train 2 batch=1 steps=2", "'steps=2': steps was said before");
-	refused("train batch=1 batch=1", "'batch=1': batch was said before");
-	refused("epoch 1 2", "'2': epochs was said before");
+	refused("train 1 2", "'2': steps is given twice");
+	refused("train steps=2 steps=3", "'steps=3': steps is given twice");
+	refused("train 2 batch=1 steps=2", "'steps=2': steps is given twice");
+	refused("train batch=1 batch=1", "'batch=1': batch is given twice");
+	refused("epoch 1 2", "'2': epochs is given twice");
 	refused("epoch learning_rate=1 2 learning_rate=1",
-		"'learning_rate=1': learning_rate was said before");
+		"'learning_rate=1': learning_rate is given twice");
 	refused("train colour=red", "colour=red means nothing here" KNOWN);
 	refused("trian 5", "'trian' is not a request (train, epoch, eval, "
 		"join, save, status, cancel, stop, a bare id or a JSON "
@@ -167,7 +167,7 @@ refusals(void)
 	refused("join 5", "'5' behind join");
 	refused("save now", "'now' behind save");
 	refused("stop it", "'it' behind stop");
-	refused("\xff", "an id that is not UTF-8");
+	refused("\xff", "the id is not UTF-8");
 
 	ok(!reads("{") && strncmp(f.text, "not JSON: ", 10) == 0);
 	ok(!reads("{\"id\":1,\"id\":2}") &&

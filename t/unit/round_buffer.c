@@ -337,7 +337,8 @@ outcomes(void)
 	      "what does not wait is applied once for each slot");
 	n = read_all(&fl, before, false);
 	named(commit(&fl, 0, 7, missing, REPLICAS, &f) < 0 &&
-	      strcmp(f.text, "slot 2 of step 7, attempt 3, is not staged") == 0,
+	      strcmp(f.text, "replica 2 of step 7, attempt 3, is not "
+		     "staged") == 0,
 	      "a round that is not all there is refused");
 	ok(commit(&fl, 0, 8, chosen, REPLICAS, &f) < 0);
 	ok(commit(&fl, 0, 7, chosen, 0, &f) < 0);
@@ -676,8 +677,8 @@ nodes(void)
 		for (size_t k = 0; k < REPLICAS && !async_part(&fl, i); k++)
 			push_to(&fl, i, 7, k, 1);
 	equals(missing(&fl, 0, 7, again), "");
-	equals(missing(&fl, 0, 8, again), "step 8 is to be committed, but it "
-	       "is the turn of step 7");
+	equals(missing(&fl, 0, 8, again), "COMMIT of step 8, but step 7 comes "
+	       "first");
 	equals(missing(&fl, 0, 6, again), "");
 	ok(commit(&fl, 0, 7, again, REPLICAS, &f) == 0);
 	ok(push_sum(&fl, part, 7, 0, 1, 1) == OUTCOME_DUP &&

@@ -320,10 +320,10 @@ greetings(void)
 		   "say HELLO first"));
 	ok(refuses(WORKER, hello(ROLE_WORKER), FAIL_AGAIN, "another run"));
 	ok(refuses(WORKER, hello(ROLE_SERVER), FAIL_PROTOCOL,
-		   "not a role that a server talks to"));
+		   "a server has no connections from this role"));
 	for (size_t i = 0; i < sizeof(role) / sizeof(*role); i++)
 		ok(refuses(WORKER, hello_without_run(role[i]), FAIL_CONFIG,
-			   "it is a server, no coordinator"));
+			   "it is a server, not a coordinator"));
 	ok(!server_over(server, &f));
 	m.hello.version = 9;
 	ok(refuses(COORD, m, FAIL_PROTOCOL, "protocol version 9, not 2: use "
@@ -355,7 +355,7 @@ succeeded(void)
 	m.frames = 1;
 	m.frame[0] = (struct frame){ "node:\n", 6, NULL };
 	ok(refuses(OTHER, m, FAIL_PROTOCOL,
-		   "not a role that a server talks to"));
+		   "a server has no connections from this role"));
 	m.hello.role = ROLE_STANDBY;
 	m.hello.life = 9;
 	ok(refuses(OTHER, m, FAIL_PROTOCOL,
@@ -382,7 +382,7 @@ rights(void)
 		struct message m = plan_message();
 
 		m.kind = kinds[i];
-		snprintf(why, sizeof(why), "%s is the coordinator's to say",
+		snprintf(why, sizeof(why), "only the coordinator may send %s",
 			 message_name(kinds[i]));
 		named(refuses(WORKER, m, FAIL_DENIED, why), why);
 	}
@@ -398,7 +398,7 @@ rights(void)
 	/* Another connection of the coordinator's: the old one is nobody. */
 	equals(tell(OTHER, hello(ROLE_COORDINATOR)), MESSAGE_WELCOME);
 	ok(refuses(COORD, mark(11), FAIL_AGAIN,
-		   "another coordinator has this server"));
+		   "this server belongs to another coordinator"));
 	equals(tell(OTHER, mark(11)), MESSAGE_OK);
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_STOP }) ==
 	   MESSAGE_OK);
@@ -482,8 +482,8 @@ of_a_pull(void)
 
 	begin_run();
 	m.push.back = 1;
-	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a push with keys, and those of "
-		   "a pull"));
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a push with keys of its own and "
+		   "keys of a pull"));
 	m.frame[0].size = 0;
 	ok(pushed(m) == OUTCOME_GONE && said.m.frames == 0);
 	m = pushpull(10);
@@ -590,7 +590,8 @@ nonsense(void)
 
 	m = plan_message();
 	m.blob.size = 3;
-	ok(refuses(COORD, m, FAIL_PROTOCOL, "a plan of no run"));
+	ok(refuses(COORD, m, FAIL_PROTOCOL, "a plan without the name of its "
+		   "run"));
 	m = plan_message();
 	m.plan.plan++;
 	m.frame[1].size--;
@@ -655,7 +656,7 @@ codecs(void)
 		   "14 bytes of gradient do not fit"));
 	m.push.coded = 2;
 	ok(refuses(WORKER, m, FAIL_PROTOCOL,
-		   "a gradient is coded by 0 or 1, not 2"));
+		   "the coding of a gradient is 0 or 1, not 2"));
 	named(applied(4), "what is wrong changes nothing");
 
 	m = cut(MESSAGE_FREEZE, 3);
@@ -923,25 +924,25 @@ idle(void)
 
 	other.blob.data = "some other run !";
 	look_first();
-	named(waits("its coordinator has not called for 1 s"),
+	named(waits("its coordinator has not connected for 1 s"),
 	      "a server that nobody calls has an end");
 	ok(server_check_idle(server, 0, NULL, &f) == 0);
 	ok(server_check_idle(server, IDLE, "tcp://h:1", &f) < 0 &&
-	   strstr(f.text, "its coordinator tcp://h:1 has not called"));
+	   strstr(f.text, "its coordinator tcp://h:1 has not connected"));
 	look_first();
 	tell(COORD, other);
 	tell(COORD, plan_message());
 	tell(WORKER, hello(ROLE_WORKER));
 	ok(!passes(3 * IDLE, COORD, MESSAGE_PING, &f));
 	named(passes(2 * IDLE, WORKER, MESSAGE_PING, &f) &&
-	      strstr(f.text, "its coordinator has not been heard for 1 s"),
+	      strstr(f.text, "its coordinator has been silent for 1 s"),
 	      "and one whose coordinator is silent, whoever else is not");
 
 	begin_run();
 	server_look(server, now);
 	now += 100 * IDLE;
 	server_look(server, now);
-	named(waits("not been heard"),
+	named(waits("been silent"),
 	      "what passes while nobody looks does not count");
 
 	begin_run();
@@ -954,7 +955,7 @@ idle(void)
 	other = plan_message();
 	other.blob.data = "some other run !";
 	equals(tell(OTHER, other), MESSAGE_OK);
-	named(waits("not been heard"), "and not for that one for ever");
+	named(waits("been silent"), "and not for that one for ever");
 }
 
 /* A coordinator that ends before it has begun has no run to end. */
@@ -968,7 +969,7 @@ left_early(void)
 	now += LEASE + 1;
 	equals(tell(OTHER, other), MESSAGE_WELCOME);
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_BYE }) == MESSAGE_OK);
-	named(!server_run_over(server) && waits("not been heard"),
+	named(!server_run_over(server) && waits("been silent"),
 	      "a coordinator of another run does not end ours");
 	equals(tell(COORD, again), MESSAGE_WELCOME);
 	begin_run();
@@ -981,7 +982,7 @@ left_early(void)
 	again.hello.term = TERM + 1;
 	equals(tell(OTHER, again), MESSAGE_WELCOME);
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_BYE }) == MESSAGE_OK);
-	named(!server_run_over(server) && waits("not been heard"),
+	named(!server_run_over(server) && waits("been silent"),
 	      "nor does one that was started again, and has not gone on");
 	begin_run();
 	equals(tell(OTHER, again), MESSAGE_WELCOME);
@@ -1037,11 +1038,11 @@ rounds(void)
 	ok(pushed(replica(10, 0, 1)) == OUTCOME_STAGED &&
 	   pushed(replica(10, 1, 2)) == OUTCOME_STAGED && applied(0));
 	ok(refuses(WORKER, commit(10), FAIL_DENIED,
-		   "COMMIT is the coordinator's to say"));
+		   "only the coordinator may send COMMIT"));
 	ok(refuses(WORKER, replica(10, message_node(0, 1), 1), FAIL_PROTOCOL,
-		   "a sum of slots is a relay's to say"));
-	ok(refuses(COORD, commit(11), FAIL_PROTOCOL, "step 11 is to be "
-		   "committed, but it is the turn of step 10"));
+		   "only a relay may send a sum of replicas"));
+	ok(refuses(COORD, commit(11), FAIL_PROTOCOL, "COMMIT of step 11, but "
+		   "step 10 comes first"));
 	tell(COORD, commit(10));
 	named(said.peer == WORKER && said.m.kind == MESSAGE_VALUES &&
 	      said.m.request == 5 && said.value[6] == -7,

@@ -350,7 +350,7 @@ replaced(void)
 	call();
 	side_receive(&standby, PRIMARY, &refused);
 	ok(server_over(standby.server, &f) && f.kind == FAIL_AGAIN &&
-	   strcmp(f.text, "node:1 does not want a standby: a standby of "
+	   strcmp(f.text, "node:1 refuses this standby: a standby of "
 		  "node:2") == 0);
 	side_free(&standby);
 	side_free(&next);
@@ -532,7 +532,7 @@ idle(void)
 	named(outlives(3000, true), "a standby waits with its server");
 	named(!outlives(3000, false), "and for no longer than that one does");
 	ok(server_check_idle(primary.server, 1000, NULL, &f) < 0 &&
-	   strstr(f.text, "its coordinator has not been heard"));
+	   strstr(f.text, "its coordinator has been silent"));
 	ok(server_check_idle(standby.server, 1000, NULL, &f) < 0 &&
 	   f.kind == FAIL_PEER && strstr(f.text, "its primary node:1 is gone"));
 	end();

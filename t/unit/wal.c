@@ -222,9 +222,9 @@ segments(void)
 	wal_close(changes_log);
 	side_free(&primary);
 	ok(!start(&standby, TERM) && f.kind == FAIL_DATA &&
-	   strcmp(f.text, "./log-0: there is no checkpoint to begin with "
-		  "(ckpt-00000010): to begin with nothing, remove this "
-		  "folder") == 0);
+	   strcmp(f.text, "./log-0: the checkpoint that this log starts from "
+		  "is not there (ckpt-00000010): put it back, or remove this "
+		  "folder to begin anew") == 0);
 	side_free(&standby);
 	clear();
 }
@@ -280,7 +280,8 @@ damaged(void)
 	side_receive(&primary, COORD, &freeze);
 	run_log(&primary);
 	ok(segment("00000003") && unlink("log-0/00000002") == 0);
-	named(refused("./log-0/00000002: missing, there are others behind it"),
+	named(refused("./log-0/00000002: missing, though later files are "
+		      "there"),
 	      "a log without one of its segments is refused");
 	clear();
 }

@@ -251,7 +251,8 @@ refusals(void)
 		 "coordinator node:0: not now"));
 	m = plan_of(2);
 	m.blob.size = 3;
-	ok(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL, "a plan of no run"));
+	ok(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL, "a plan without the "
+		 "name of its run"));
 	end();
 }
 
@@ -310,11 +311,11 @@ malformed(void)
 	ready();
 	m.kind = MESSAGE_LEASE;
 	ok(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
-		 "a lease that cannot be"));
+		 "a malformed lease"));
 	m = lease_of(1, 0, 1);
 	m.frames = 1;
 	named(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
-		    "a lease that cannot be"),
+		    "a malformed lease"),
 	      "a lease has data if those of others have");
 	m = (struct message){ .kind = MESSAGE_RESIDUAL };
 	m.residual.term = 2;
@@ -331,7 +332,7 @@ malformed(void)
 	equals(receive(COORDINATOR, &m), 0);
 	m = lease_of(1, 0, 1);
 	named(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
-		    "a lease that cannot be"),
+		    "a malformed lease"),
 	      "a step has an example for each of its batches, at least");
 	worker_up(w, COORDINATOR, now);
 	m = (struct message){ .kind = MESSAGE_EVALUATE };
