@@ -1,5 +1,6 @@
-# Whatever is wrong from outside: one line of who found it, with the file, the
-# line or the option; its status; nothing hangs and nothing is left.
+# Bad input of every kind: the program that finds it prints one line, with the
+# file, the line or the option, and exits with the right status.  Nothing
+# hangs, and no file or process is left.
 
 load lib.bash
 

@@ -1,6 +1,7 @@
-# How everything ends: asked to stop it does what it can, and exits within ten
-# seconds, whoever else is away, with 0 if nothing was lost; asked twice it is
-# gone at once; and nothing is left.
+# How every program ends.  A program that is asked to stop does what it can,
+# and exits within ten seconds, whichever other programs are away, with 0 if
+# nothing was lost.  A program that is asked twice exits at once.  No file or
+# process is left.
 
 load lib.bash
 

@@ -1,6 +1,6 @@
-# What comes from strangers: nobody is the worse for it.
+# Connections of strangers do no harm.
 #
-# STRANGERS is how many connections there are: 10000 is the whole of it.
+# STRANGERS is the number of connections; 10000 is the full test.
 
 load lib.bash
 

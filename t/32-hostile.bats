@@ -1,5 +1,5 @@
-# Files made to do harm: refused for what is wrong with them, in one line, by
-# everything that reads them, and nothing is written anywhere.
+# Files that are made to do harm: every program that reads one refuses it,
+# with one line that says what is wrong, and writes nothing.
 
 load lib.bash
 

@@ -1,5 +1,5 @@
-# Disks that are full, limits on files, and death at the worst moment: that
-# checkpoint fails, loudly; training goes on; what is older stays whole.
+# Full disks, limits on files, and death at the worst moment: that checkpoint
+# fails, with a message; training continues; older checkpoints stay complete.
 
 load lib.bash
 

@@ -1,5 +1,5 @@
-# What was ever found, and what each decoder can read, goes through it again;
-# "make fuzz" looks for more.
+# Each decoder reads its corpus: valid files, and every input that "make fuzz"
+# has found. "make fuzz" looks for more.
 
 load lib.bash
 

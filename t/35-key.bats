@@ -1,4 +1,4 @@
-# The key that the members of a cluster share, and those who do not have it.
+# The key that the programs of a cluster share, and programs without the key.
 
 load lib.bash
 

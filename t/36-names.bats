@@ -1,4 +1,4 @@
-# A cluster names its machines before their names are known to all.
+# A cluster names its machines before all of these names can be resolved.
 
 load lib.bash
 

@@ -1,4 +1,4 @@
-# --cache: the same run with and without, and what becomes of a cache.
+# --cache: the same run with and without it, and the files of a cache.
 
 load lib.bash
 

@@ -1,4 +1,4 @@
-# External layers: programs of the user's that ps-work and ps-eval run.
+# External layers: programs of users that ps-work and ps-eval run.
 
 load lib.bash
 

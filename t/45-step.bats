@@ -1,4 +1,4 @@
-# Step programs: programs of the user's that compute whole steps.
+# Step programs: programs of users that compute whole steps.
 
 load lib.bash
 load python.bash

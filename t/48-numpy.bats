@@ -1,8 +1,8 @@
-# The native examples written again in NumPy, examples/numpy: a step program
-# computes what the layers of pskit do.
+# The native examples written again in NumPy (examples/numpy): a step program
+# computes the same as the layers of pskit.
 #
-# KILLS=100 makes the last test kill so many programs, workers, servers and
-# standbys, in place of 10.
+# KILLS=100 makes the last test kill 100 programs, workers, servers and
+# standbys instead of 10.
 
 load lib.bash
 

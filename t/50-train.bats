@@ -1,5 +1,5 @@
-# Whole runs on real data, by processes that talk as in earnest: what comes
-# out is as good as what is known of the data.
+# Whole runs on real data, by real processes: the results are as good as those
+# that are known for the data.
 
 load lib.bash
 

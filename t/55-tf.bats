@@ -1,9 +1,9 @@
-# What TensorFlow's own tests hold its coordinator to, as far as it has a
-# meaning for programs: each test has the number of that behaviour.  D1 and
-# D10 are about tracing functions, E8 about calls outside of schedule().
+# What TensorFlow's own tests require of its coordinator, as far as it has a
+# meaning here: each test has the number of that behaviour.  D1 and D10 are
+# about tracing functions, E8 about calls outside of schedule().
 #
-# The model's loss is the mean of what the step has read, and it never learns,
-# so that results tell who read which records.
+# The model's loss is the mean of what the step has read, and the model never
+# learns, so results show which worker read which records.
 
 load lib.bash
 

@@ -1,5 +1,6 @@
-# What is asked of a model that cannot learn, or is not to, and of data that
-# do not mean what they seem to: each case beside what it comes to by hand.
+# Models that cannot learn, or are told not to, and data that do not mean what
+# they seem to mean: each result is compared with one that is computed by
+# hand.
 
 load lib.bash
 

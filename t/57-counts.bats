@@ -1,5 +1,5 @@
-# What an optimizer counts goes where its slots go: on with them over restores,
-# other servers and other files, and from 0 where they begin anew.
+# The counters of an optimizer follow its slots: they continue over restores,
+# other servers and other files, and start from 0 where the slots start anew.
 
 load lib.bash
 

@@ -1,5 +1,6 @@
-# Tables of any ids: what they hold is what a table with a row for each id
-# would, in training, in checkpoints, under other servers, when scored.
+# Tables of any ids hold the same as a table with a row for each id: in
+# training, in checkpoints, with other numbers of servers, and when they are
+# scored.
 
 load lib.bash
 

@@ -1,6 +1,6 @@
-# What releases before this one have left behind: t/golden/VERSION has what
-# programs that spoke that version of the protocol wrote, in a run of two
-# servers that was killed behind its checkpoint.
+# Files of earlier releases: t/golden/VERSION has what programs of that
+# version of the protocol wrote, in a run of two servers that was killed after
+# its checkpoint.
 
 load lib.bash
 

@@ -1,5 +1,5 @@
-# What training comes to, to the last digits: 100 steps from given weights
-# against the same in NumPy's double precision (helper/exact.py).
+# The result of training, to the last digits: 100 steps from given weights,
+# compared with the same in NumPy's double precision (helper/exact.py).
 
 load lib.bash
 

@@ -1,5 +1,5 @@
-# Checkpoints of running clusters: made while training goes on, read by the
-# next run, whatever its number of servers.
+# Checkpoints of running clusters: they are made while training continues, and
+# the next run reads them, whatever its number of servers.
 
 load lib.bash
 load counting.bash

@@ -1,5 +1,5 @@
 # Local steps: a worker trains its own copies with several batches, and pushes
-# what they come to.
+# how far they have moved.
 
 load lib.bash
 

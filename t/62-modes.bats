@@ -1,5 +1,5 @@
-# What a step waits for: for nothing, for all but the last few before it, or
-# for a round of slots that come to what one large batch would.
+# What a step waits for: for nothing, for all but the last few steps before
+# it, or for a round of replicas, which have the effect of one large batch.
 
 load lib.bash
 

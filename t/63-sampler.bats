@@ -1,9 +1,9 @@
 # The coordinator's data (ps-coord -d): an epoch visits every record exactly
-# once, whoever dies on the way.
+# once, whichever programs die meanwhile.
 #
 # In visit.ps a record adds exactly 1 to a number of its own: its gradient is
-# -1 whatever has been learnt, the server divides their sum by the examples,
-# and the learning rate is their number in a batch.
+# -1 whatever has been learnt, the server divides the sum of gradients by the
+# examples, and the learning rate is the number of examples of a batch.
 
 load lib.bash
 

@@ -1,5 +1,6 @@
-# Death between what is decided, what is safe and what is told: of the
-# coordinator at each of its journal's records, of a server at its log's.
+# Death between a decision, the write to disk and the report: of the
+# coordinator at each of its journal's records, of a server at each of its
+# log's.
 
 load lib.bash
 load counting.bash

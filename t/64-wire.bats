@@ -1,4 +1,5 @@
-# Steps that move fewer bytes (--wire, --push, --pull): as good, as safe.
+# Steps that send fewer bytes (--wire, --push, --pull) are as good and as
+# safe.
 
 load lib.bash
 load counting.bash

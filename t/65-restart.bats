@@ -1,5 +1,4 @@
-# Members that are killed and started again: nothing is done twice in effect,
-# and nothing is left out.
+# Programs that are killed and started again: each step takes effect once.
 
 load lib.bash
 

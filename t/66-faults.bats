@@ -1,7 +1,8 @@
-# What TensorFlow's fault tolerance tests hold it to, each under its number:
-# real processes, really killed.  Where those say that at least N steps were
-# counted it is N here, on both servers; and then what they do not ask for.
-# F8 is F7 for functions in Python: there are none.
+# What TensorFlow's fault tolerance tests require, each test under its number,
+# with real processes that are really killed.  Where those require that at
+# least N steps were counted, exactly N are required here, on both servers.
+# Then come faults that those tests do not have.  F8 is F7 for functions in
+# Python: there are none.
 
 load lib.bash
 load counting.bash

@@ -1,5 +1,6 @@
-# A step that is computed while others are pushed and pulled for: what it
-# then has not seen is told, and where that must not be, it is not so.
+# A step that is computed while others are pushed and pulled: its result
+# reports how many pushes it has not seen, and modes that allow none have
+# none.
 
 load lib.bash
 

@@ -1,4 +1,5 @@
-# A server with a log is killed and comes back as what it was.
+# A server with a log is killed, and has the same state when it is started
+# again.
 
 load lib.bash
 load counting.bash

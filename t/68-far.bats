@@ -1,10 +1,11 @@
 # Programs that are far from each other: each is on a machine of its own, and
-# what it says takes its time to arrive.  A run begins, trains, a server dies,
-# its standby takes over, and no step is lost or counted twice.
+# its messages take their time.  A run begins and trains, a server dies, its
+# standby takes over, and no step is lost or counted twice.
 #
-# FAR is how far, in milliseconds there and back, MODES and DURABLES with what:
-# FAR="20 60 120 200 400" MODES="async ssp:2 sync" DURABLES="checkpoint wal" is
-# the whole of it.  OPTIONS, as --lease=2s, are for all programs.
+# FAR is the round trip in milliseconds; MODES and DURABLES are the modes and
+# logs to test.  FAR="20 60 120 200 400" MODES="async ssp:2 sync"
+# DURABLES="checkpoint wal" is the full test.  OPTIONS, such as --lease=2s,
+# are options for all programs.
 
 load lib.bash
 load counting.bash

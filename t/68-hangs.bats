@@ -1,5 +1,5 @@
-# A program whose main thread hangs answers no more, though its connections are
-# whole: the run goes on without it, or ends with its name.
+# A program whose main thread hangs does not answer, though its connections
+# are open: the run continues without it, or ends with an error that names it.
 
 load lib.bash
 load counting.bash

@@ -1,6 +1,6 @@
-# A server, or a standby, that nobody has a use for any more, since its
-# coordinator has given up, was killed, hangs or never came, has an end: nodes
-# of a job are not held for ever.
+# A server or a standby that is no longer needed ends by itself, when its
+# coordinator has given up, was killed, hangs or never came: it does not hold
+# the nodes of a job for ever.
 
 load lib.bash
 load counting.bash

@@ -1,5 +1,5 @@
-# Relays: what goes by one counts as what does not, whoever is killed, stopped
-# or cut off; and each way to have one in vain says so.
+# Relays: a message through a relay counts as one without it, even if programs
+# are killed, stopped or cut off; each wrong way to use a relay has its error.
 
 load lib.bash
 load counting.bash

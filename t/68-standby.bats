@@ -1,4 +1,4 @@
-# A hot standby takes over, or is let go; no step is lost or counted twice.
+# A hot standby takes over, or is dropped; no step is lost or counted twice.
 
 load lib.bash
 load counting.bash

@@ -1,5 +1,5 @@
-# A part of what t/nemesis does with other seeds and for longer; and that it
-# does notice.
+# A part of t/nemesis, which has other seeds and runs longer; and a test that
+# t/nemesis notices a broken promise.
 
 load lib.bash
 

@@ -1,7 +1,9 @@
-# ps-local and ps-node: what they start, pass on and clean away.
+# ps-local and ps-node: the programs that they start, the lines that they pass
+# on, and what they remove at the end.
 #
-# Most of these are about processes and lines, so stand-ins take the place of
-# servers and workers: they say what they were given, and wait to be stopped.
+# Most of these tests are about processes and lines, so stand-ins take the
+# place of servers and workers: a stand-in prints its arguments, and waits to
+# be stopped.
 
 load lib.bash
 

@@ -1,5 +1,5 @@
-# The simulated cluster: see t/sim.  `make simulate` runs as many seeds as one
-# likes; here are the first ones, and a control.
+# The simulated cluster: see t/sim. `make simulate` runs any number of seeds;
+# here are the first ones, and a control.
 
 load lib.bash
 

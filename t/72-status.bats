@@ -1,5 +1,5 @@
-# What can be seen of a run without a terminal: a line when it is asked for,
-# and a file of figures.
+# What can be seen of a run without a terminal: a line on request, and a file
+# of figures.
 
 load lib.bash
 

@@ -1,5 +1,5 @@
-# ps-node under a launcher: Slurm, MPI, an Indexed Job.  What these tell their
-# tasks is in the environment of each.
+# ps-node under a launcher: Slurm, MPI, an Indexed Job.  A launcher tells each
+# task its place by variables of the environment.
 
 load lib.bash
 load counting.bash

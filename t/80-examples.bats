@@ -1,4 +1,5 @@
-# The examples do what they say, and so do the manual pages and README.md.
+# The examples do what they say, and so do the sessions of the manual pages
+# and of README.md.
 
 load lib.bash
 

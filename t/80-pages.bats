@@ -1,6 +1,6 @@
-# The manual pages say what the programs do.  That the sessions in them run,
-# and that their usage is the programs', is tested with the examples and with
-# the rules of the house.
+# The manual pages say what the programs do. t/80-examples.bats runs the
+# sessions in them, and t/00-house.bats compares their usage with that of the
+# programs.
 
 load lib.bash
 

@@ -1,5 +1,5 @@
-# README.md's commands, typed as they stand by somebody who has nothing else:
-# no environment, and no programs but those of a minimal Debian and those that
+# README.md's commands, typed as they stand there, with nothing else: no
+# environment, and only programs of a minimal Debian and those that
 # ./bootstrap installs.
 
 load lib.bash

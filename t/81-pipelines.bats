@@ -1,5 +1,5 @@
 # The pipelines of ps-pipelines(7) and the table of TensorFlow's calls in
-# pskit(7), as they stand there, in shells that know POSIX and no more.
+# pskit(7), as they stand there, in shells that have only what POSIX requires.
 
 load lib.bash
 load minimal.bash

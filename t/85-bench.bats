@@ -1,4 +1,4 @@
-# The benchmarks run, and say what they must, however fast they are.
+# The benchmarks run and print what they must, however fast they are.
 
 load lib.bash
 

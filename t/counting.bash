@@ -1,6 +1,6 @@
-# Shared by the tests of what may die: a run whose weights are the number of
-# steps that were applied, exactly, since every gradient is -1; and a
-# coordinator that is asked and heard line by line.
+# Shared by the tests of faults: a run whose weights are exactly the number of
+# steps that were applied, since every gradient is -1; and a coordinator whose
+# requests and results the test writes and reads line by line.
 
 # counting - model and data: after N steps each of five weights is N.
 counting() {
@@ -24,18 +24,18 @@ conduct() {
 	exec {requests}>requests {results}<results {messages}<messages
 }
 
-# work - start a worker for it.
+# work - start a worker for that coordinator.
 work() {
 	launch ps-work -c ipc://coord --repeat one.svm
 	worker=$pid
 }
 
-# ask N - request so many steps.
+# ask N - request N steps.
 ask() {
 	seq "$1" >&"$requests"
 }
 
-# done_steps N - wait for so many results.
+# done_steps N - wait for N results.
 done_steps() {
 	local i line
 	for ((i = 0; i < $1; i++)); do
@@ -45,7 +45,7 @@ done_steps() {
 	done
 }
 
-# hears PATTERN - wait for a message like this; sets line.
+# hears PATTERN - wait for a message that matches; sets line.
 hears() {
 	while read -r -t "$patience" line <&"$messages"; do
 		echo "$line" >>heard
@@ -69,8 +69,9 @@ pair() {
 	done_steps 200
 }
 
-# ends - no more requests: the run ends well, and so does the worker.  Those
-# started meanwhile have the pipe open, so that its end would not be seen.
+# ends - request the end of the run, which must end with 0, and so must the
+# worker.  Closing the pipe is not enough: programs that were started since have
+# it open.  The request is "stop".
 ends() {
 	echo stop >&"$requests"
 	cat <&"$results" >rest
@@ -79,7 +80,8 @@ ends() {
 	wait "$worker"
 }
 
-# counted N [CHECKPOINT] - every weight of it, or of the newest, is N.
+# counted N [CHECKPOINT] - every weight of the checkpoint, or of the newest
+# one, is N.
 counted() {
 	ps-ckpt convert "${2:-ckpt}" weights.npz
 	/usr/bin/python3 - "$1" <<-'EOT'

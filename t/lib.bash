@@ -11,7 +11,7 @@ bats_load_library bats-file
 
 unset TF_CONFIG PS_SERVERS PS_COORD PS_KEY PS_QUEUE
 
-# Processes are told by ps(1), and by bash's <(...), out of /proc.
+# ps(1) and bash's <(...) need /proc to see processes.
 setup_file() {
 	need_proc
 }
@@ -28,8 +28,8 @@ teardown() {
 	done
 }
 
-# Whoever a test has left behind, by a program of ours or by ours alone, has
-# its folder, and those that were killed are gone in a moment.
+# A program of ours that a test has left behind has its working directory there.
+# Programs that were killed are gone in a moment.
 teardown_file() {
 	local one
 	for one in $(find /proc/[0-9]*/cwd -maxdepth 0 \
@@ -64,8 +64,8 @@ start() {
 	rm "$pipe"
 }
 
-# launch COMMAND... - run in the background what says nothing when it is
-# ready.  Sets pid, out and log.
+# launch COMMAND... - run in the background a program that prints nothing when
+# it is ready.  Sets pid, out and log.
 launch() {
 	out=$PWD/$(basename "$1").${#daemons[@]}.out
 	log=${out%.out}.log
@@ -74,7 +74,7 @@ launch() {
 	daemons+=("$pid")
 }
 
-# damage FILE BYTE - make another of the byte there, whatever it is.
+# damage FILE BYTE - change the byte at this offset.
 damage() {
 	local was
 	was=$(od -An -tu1 -j "$2" -N 1 "$1")
@@ -95,7 +95,7 @@ dies() {
 	wait "$@" 2>/dev/null || true
 }
 
-# need_proc - skip the test, or the file, where processes cannot be told.
+# need_proc - skip the test, or the file, where processes cannot be seen.
 need_proc() {
 	[ -e /proc/self/status ] || skip "/proc is not mounted"
 }
@@ -115,13 +115,13 @@ need_data() {
 	done
 }
 
-# programs - the names of those that are built, one a line.
+# programs - print the names of the programs that are built, one a line.
 programs() {
 	compiled
 	scripts
 }
 
-# compiled - those of them that are in C.
+# compiled - print the names of the programs that are in C.
 compiled() {
 	local file
 	for file in "$SRC"/bin/ps-*.c; do
@@ -130,7 +130,7 @@ compiled() {
 	done
 }
 
-# scripts - the names of those of them that are shell scripts.
+# scripts - print the names of the programs that are shell scripts.
 scripts() {
 	local file
 	for file in "$SRC"/bin/ps-*; do

@@ -1,4 +1,5 @@
-# A machine with a minimal Debian and what ./bootstrap installs, and no more.
+# A machine with only a minimal Debian and the packages that ./bootstrap
+# installs.
 
 # The packages that ./bootstrap names.
 packages() {
@@ -6,8 +7,8 @@ packages() {
 		sed "s/packages=//; s/'//g"
 }
 
-# has_no_more - make the folder usr, of links to what such a machine has.
-# Elsewhere than on Debian nobody can tell: there it is all that is installed.
+# has_no_more - make the folder usr, with links to the files of such a machine.
+# On other systems than Debian these cannot be found, so it has all files.
 has_no_more() {
 	local file essential
 	if ! command -v dpkg-query >/dev/null; then

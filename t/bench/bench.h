@@ -1,12 +1,11 @@
 /*
- * bench - what the benchmarks share: clocks, medians, processes, a line.
+ * bench - clocks, medians, processes and output for all benchmarks.
  *
- * A benchmark measures ours and what it is held against in turn, and prints
- * a JSON line of the medians (see bench_print); t/bench/table reads those.
- * What cannot be measured ends the program: there are no lines about nothing.
- *
- * BENCH_SIZE says how much work: "tiny" (does it run at all?), "normal", or
- * "full".
+ * A benchmark measures pskit and what it is compared with in turn, and prints a
+ * JSON line of the medians (bench_print()); t/bench/table reads these lines.  A
+ * measurement that fails ends the program, so each line has figures.
+ * BENCH_SIZE says how much work to do: "tiny" (does it run at all?), "normal",
+ * or "full".
  */
 #ifndef PS_BENCH_H
 #define PS_BENCH_H
@@ -27,16 +26,16 @@
 
 enum bench_size { BENCH_TINY, BENCH_NORMAL, BENCH_FULL };
 
-/* How two of ours, or two that are bare, reach each other. */
+/* How two programs of pskit, or two bare ones, reach each other. */
 enum bench_way { BENCH_TCP, BENCH_IPC };
 
-/* What several runs gave. */
+/* The figures of several runs. */
 struct series {
 	double figure[BENCH_RUNS], cpu[BENCH_RUNS];
 	size_t runs;
 };
 
-/* Processor time of some processes, and the time of day. */
+/* CPU time of some processes, and the time of day. */
 struct watch {
 	double wall, cpu;
 };
@@ -63,14 +62,14 @@ bench_size(void)
 	return strcmp(size, "tiny") == 0 ? BENCH_TINY : BENCH_FULL;
 }
 
-/* How many runs of each. */
+/* Returns the number of runs of each. */
 static inline size_t
 bench_runs(void)
 {
 	return bench_size() == BENCH_TINY ? 1 : 5;
 }
 
-/* One number for each size. */
+/* Returns the number for the size of BENCH_SIZE. */
 static inline size_t
 bench_scale(size_t tiny, size_t normal, size_t full)
 {
@@ -87,7 +86,7 @@ bench_clock(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Of this process and of another one, which may be 0. */
+/* Reads the times of this process and of another one, which may be 0. */
 static inline struct watch
 watch_read(pid_t other)
 {
@@ -100,7 +99,8 @@ watch_read(pid_t other)
 	return w;
 }
 
-/* A run did so much work since then: a rate, and processor time for each. */
+/* Adds a run that did this much work since then: its rate, and its CPU time for
+   each unit. */
 static inline void
 series_add(struct series *s, double work, struct watch since, pid_t other)
 {
@@ -131,10 +131,10 @@ bench_median(const double *from, size_t n)
 		(sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-/* What a line is about. */
+/* What a line compares. */
 struct claim {
 	const char *bench, *what, *unit, *against;
-	double target;		/* of the ratio: at least; 0: none */
+	double target;		/* the least ratio that is good; 0: none */
 };
 
 /*
@@ -164,7 +164,7 @@ bench_print(const struct claim *c, const struct series *ours,
 	fflush(stdout);
 }
 
-/* Fork a child that dies with us. */
+/* Forks a child that dies with this process. */
 static inline pid_t
 bench_fork(void)
 {

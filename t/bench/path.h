@@ -1,12 +1,12 @@
 /*
- * path - a bare data path: what a server can reach that does the same sums on
- * the same bytes, and nothing else.
+ * path - a bare data path: it does the same sums on the same bytes as a server,
+ * and nothing else.  A server cannot be faster.
  *
  * A child holds an array of floats behind a ROUTER.  A request is a header of
- * 32 bytes and raw frames; rows are named by raw 64-bit keys; sums are
- * x += y; answers are a header and the values.  Nothing is checked, nothing
- * happens once only, and an answer may be torn by the next push: it points
- * into the array.
+ * 32 bytes and raw frames; rows are named by raw 64-bit keys; sums are x += y;
+ * answers are a header and the values.  Nothing is checked, a request may be
+ * done twice, and the next push may change an answer that is being sent: it
+ * points into the array.
  */
 #ifndef PS_BENCH_PATH_H
 #define PS_BENCH_PATH_H
@@ -31,9 +31,9 @@ struct path {
 };
 
 /*
- * As sys/net has it: glibc does not give the memory of every frame back, and
- * whom a message wakes waits for who sent it, but for the threads that carry
- * messages.
+ * Does what sys/net does: glibc does not return the memory of every frame, and
+ * a thread that a message wakes waits for the sender, except for the threads
+ * that carry messages.
  */
 static inline void
 path_prepare(void)
@@ -94,7 +94,7 @@ path_key(const void *from, size_t i)
 	return key;
 }
 
-/* The rows of some keys: added to, copied out, or both. */
+/* Adds to the rows of some keys, copies them out, or both. */
 static inline void
 path_rows(float *x, const struct path_header *h, const void *key,
 	  size_t keys, const void *y, float *out)
@@ -118,7 +118,7 @@ path_free(void *data, void *hint)
 	free(data);
 }
 
-/* Answer a header and frames: keys, if it is about rows, then values. */
+/* Answers a request: a header, keys if it is about rows, then values. */
 static inline void
 path_answer(void *socket, zmq_msg_t *id, zmq_msg_t *head, zmq_msg_t *frame,
 	    float *x)
@@ -180,7 +180,8 @@ path_socket(void *context, int type)
 	return socket;
 }
 
-/* A child with so many floats, and a DEALER that speaks with it. */
+/* Starts a child with this number of floats, and a DEALER that is connected to
+   it. */
 static inline void
 path_begin(struct path *p, size_t floats, enum bench_way way)
 {
@@ -221,7 +222,8 @@ path_end(struct path *p)
 	bench_kill(p->pid);
 }
 
-/* Ask; keys and values may be NULL, and must stay until it is answered. */
+/* Sends a request; keys and values may be NULL, and must stay until it is
+   answered. */
 static inline void
 path_ask(struct path *p, const struct path_header *h, const uint64_t *keys,
 	 const float *values, size_t floats)
@@ -236,7 +238,7 @@ path_ask(struct path *p, const struct path_header *h, const uint64_t *keys,
 		zmq_send(p->socket, "", 0, 0);
 }
 
-/* The next answer; its values are copied to where they belong. */
+/* Receives the next answer, and copies its values. */
 static inline void
 path_take(struct path *p, struct path_header *h, float *to, bool by_place)
 {

@@ -1,9 +1,5 @@
-/*
- * serve - a real ps-serve, with us as its coordinator and its worker.
- *
- * The program that PATH has, a plan for it, and a net on which it can be
- * talked to; what is measured is what a user runs.
- */
+/* serve - a real ps-serve, the one on PATH, with the benchmark as its
+   coordinator and its worker: so the benchmark measures what a user runs. */
 #ifndef PS_BENCH_SERVE_H
 #define PS_BENCH_SERVE_H
 
@@ -20,8 +16,9 @@ struct serve {
 	struct plan plan;
 	struct net *net;
 	struct outbox outbox;
-	uint64_t coordinator;	/* the peer to whom we are the coordinator */
-	uint64_t worker;	/* and the one to whom we are a worker */
+	uint64_t coordinator;	/* the peer of our connection as a
+				   coordinator */
+	uint64_t worker;	/* the peer of our connection as a worker */
 	uint64_t request;
 };
 
@@ -57,7 +54,7 @@ serve_spawn(struct serve *s, enum bench_way way)
 			 "tcp://localhost:%d", serve_port(s));
 }
 
-/* The next thing that happened, waiting for it. */
+/* Waits for the next event. */
 static inline void
 serve_next(struct serve *s, struct net_event *e)
 {
@@ -77,7 +74,8 @@ serve_next(struct serve *s, struct net_event *e)
 	}
 }
 
-/* The next message of this kind from this peer, the rest is passed over. */
+/* Waits for a message of this kind from this peer; other messages are
+   dropped. */
 static inline void
 serve_await(struct serve *s, uint64_t peer, enum message_kind kind,
 	    struct net_event *e)
@@ -134,7 +132,7 @@ serve_plan(struct serve *s)
 	pack_release(&plan);
 }
 
-/* Start one for a model, which is given as its text. */
+/* Starts a server for a model, given as its text. */
 static inline void
 serve_begin(struct serve *s, const char *model, enum bench_way way)
 {
@@ -159,7 +157,8 @@ serve_begin(struct serve *s, const char *model, enum bench_way way)
 	s->worker = serve_dial(s, ROLE_WORKER);
 }
 
-/* Who says STOP waits until all have left: a server forgets who has gone. */
+/* STOP waits until all connections have ended: a server forgets a peer that
+   left. */
 static inline void
 serve_end(struct serve *s)
 {
@@ -182,7 +181,7 @@ serve_end(struct serve *s)
 	fixture_end(&s->fixture);
 }
 
-/* All steps below this one have ended. */
+/* Tells the server that all steps below this one have ended. */
 static inline void
 serve_mark(struct serve *s, uint64_t step)
 {
@@ -194,7 +193,7 @@ serve_mark(struct serve *s, uint64_t step)
 	net_send(s->net, s->coordinator, &m);
 }
 
-/* Fill in what every push or pull of a part says. */
+/* Returns a message with the fields that every push or pull of a part has. */
 static inline struct message
 serve_message(const struct serve *s, enum message_kind kind, uint64_t part,
 	      uint64_t step)

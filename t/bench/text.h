@@ -1,6 +1,4 @@
-/*
- * text - files of examples to be read by benchmarks, the same in every run.
- */
+/* text - files of examples for benchmarks, the same in every run. */
 #ifndef PS_BENCH_TEXT_H
 #define PS_BENCH_TEXT_H
 
@@ -27,7 +25,7 @@ check(int good)
 	exit(1);
 }
 
-/* Rows for this size of benchmark; see t/bench/bench.h. */
+/* Returns the number of rows for BENCH_SIZE; see t/bench/bench.h. */
 static inline size_t
 bench_rows(size_t normal)
 {
@@ -44,7 +42,8 @@ by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Ascending ids, each once; the text is as long with any of them. */
+/* Writes ascending ids, each once; the length of the text does not depend on
+   them. */
 static inline void
 write_pairs(FILE *out, struct rng *rng, const char *format, double low)
 {
@@ -75,7 +74,7 @@ write_svmlight(size_t rows, const char *format, double low)
 	check(fclose(out) == 0);
 }
 
-/* A new file in $TMPDIR. */
+/* Makes a new file in $TMPDIR. */
 static inline void
 make_file(void)
 {
@@ -88,7 +87,7 @@ make_file(void)
 	close(fd);
 }
 
-/* What a call takes, by the clock that is asked. */
+/* Returns the time of a call, by this clock. */
 static inline double
 seconds(void (*work)(void), clockid_t clock)
 {

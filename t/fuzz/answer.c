@@ -1,4 +1,5 @@
-/* What a program says is an answer or none, and has its numbers in bounds. */
+/* A line of a program is an answer or not, and the numbers of an answer are in
+   bounds. */
 #include "prog/answer.h"
 
 #include "fuzz.h"

@@ -1,5 +1,5 @@
-/* Messages of a bundle lie in it, and are written so that they are read the
-   same. */
+/* The messages of a bundle lie within it, and are the same when they are
+   written and read again. */
 #include "wire/bundle.h"
 
 #include "fuzz.h"

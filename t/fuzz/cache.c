@@ -1,8 +1,9 @@
 /*
- * Blocks of a batch cache, behind a good header.  The sums of each are set
- * right first, as far as there are whole ones, in every second run; and ids
- * that were read lie in their tables, and offsets among the ids; batches that
- * keep what was gathered have it sorted.
+ * Blocks of a batch cache, after a valid header.
+ *
+ * In every second run the checksums of complete blocks are corrected first.
+ * Ids that were read lie in their tables, offsets among the ids; the ids that a
+ * batch keeps for the gather are sorted.
  */
 #include "base/hash.h"
 #include "data/cache_file.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define HEAD	128
-#define BATCH	7	/* records are appended while there are fewer */
+#define BATCH	7	/* a batch takes records while it has fewer than this */
 
 static const struct input inputs[] = {
 	{ .name = (char[]){ "x" }, .kind = INPUT_SPARSE, .rows = 100 },
@@ -28,7 +29,7 @@ static const struct input label = {
 
 #define INPUTS	(sizeof(inputs) / sizeof(*inputs))
 
-/* The header of a cache of nothing, as cache_file_create() writes it. */
+/* Writes the header of an empty cache, as cache_file_create() does. */
 static void
 write_head(uint8_t *file)
 {

@@ -12,7 +12,7 @@ fuzz_one(const uint8_t *data, size_t size)
 	struct cluster c = { 0 };
 	struct fail f;
 
-	/* What does not begin with a brace is the name of a file. */
+	/* A text that does not begin with a brace is the name of a file. */
 	if (size > 0)
 		memcpy(task, data, size);
 	task[size] = task[size + 1] = '\0';

@@ -1,6 +1,8 @@
-/* A slice that any codec takes for one is decoded to where it belongs, and what
-   is added to zeros is what is decoded.  The first bytes say which codec it is,
-   where in its variable the slice begins, and how long it is. */
+/*
+ * A slice that a codec accepts is decoded within its bounds, and adding it to
+ * zeros gives the decoded numbers.  The first bytes say which codec it is,
+ * where in its variable the slice begins, and how long it is.
+ */
 #include "wire/codec.h"
 
 #include "fuzz.h"

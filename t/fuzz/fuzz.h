@@ -1,10 +1,10 @@
 /*
- * fuzz - what the fuzz targets stand on.
+ * fuzz - the base of the fuzz targets.
  *
- * A target is one file: fuzz_one() is given bytes, and whatever they are must
- * come back without a crash, a leak, or a broken promise (FUZZ_CHECK).  The
- * engine is libFuzzer's ("make fuzz"), or main.c, which runs the files that it
- * is given once ("make check").
+ * A target is one file with fuzz_one(), which takes any bytes and must return
+ * without a crash, a leak, or a broken promise (FUZZ_CHECK).  The engine is
+ * libFuzzer ("make fuzz"), or main.c, which runs each given file once ("make
+ * check").
  */
 #ifndef PS_FUZZ_H
 #define PS_FUZZ_H
@@ -23,7 +23,8 @@ int fuzz_one(const uint8_t *data, size_t size);
 #define FUZZ_CHECK(holds) \
 	((holds) ? (void)0 : (fputs("broken: " #holds "\n", stderr), abort()))
 
-/* A file of these bytes, and a path that opens it; close it. */
+/* Makes a file of these bytes, and a path that opens it; close the
+   descriptor. */
 static inline int
 fuzz_file(const uint8_t *data, size_t size, char path[32])
 {

@@ -1,5 +1,5 @@
-/* Records of IDX, images and labels in a pair: the first byte says where the
-   one ends, in eighths of all. */
+/* Records of IDX, a pair of images and labels: the first byte says where the
+   images end, in eighths of the bytes. */
 #include "reader.h"
 
 int

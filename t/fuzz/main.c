@@ -22,7 +22,8 @@ run(const char *path)
 		fprintf(stderr, "%s\n", f.text);
 		exit(1);
 	}
-	/* Of its exact size, so that one byte too many is noticed. */
+	/* Memory of the exact size, so that a sanitizer sees a read beyond
+	   it. */
 	uint8_t *bytes = malloc(text.size ? text.size : 1);
 
 	for (size_t i = 0; i < text.size; i++)

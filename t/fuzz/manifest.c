@@ -1,5 +1,5 @@
-/* Both texts of a checkpoint.  The hash with which they begin is set right,
-   or hardly a byte behind it would ever be looked at. */
+/* Both manifests of a checkpoint.  The hash at the beginning is corrected
+   first: otherwise hardly a byte after it would be read. */
 #include "store/manifest.h"
 
 #include "fuzz.h"

@@ -15,7 +15,7 @@ fuzz_one(const uint8_t *data, size_t size)
 
 	if (message_read(&m, data, size, &f) == 0) {
 		message_write(&pack, &m);
-		/* Of a HELLO of other programs only that is known. */
+		/* Of a HELLO of another version only that is known. */
 		FUZZ_CHECK(m.foreign || pack.size == size);
 		FUZZ_CHECK(m.foreign || memcmp(pack.data, data, size) == 0);
 		message_text(&m, text, sizeof(text));

@@ -1,4 +1,4 @@
-/* The header of a NumPy array: what it says is sound. */
+/* The header of a NumPy array that is accepted has a valid shape and type. */
 #include "store/npy.h"
 
 #include "fuzz.h"

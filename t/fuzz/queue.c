@@ -1,8 +1,10 @@
 /*
- * What submitters and a coordinator say to each other.  Bytes are a script of
- * events, each a byte and what it wants.  After each event what always holds of
- * the coordinator does; and one that is started again with its journal knows of
- * each submitter what the first one did.
+ * The messages of submitters and a coordinator to each other.
+ *
+ * The bytes are a script of events: a byte for the kind, and the bytes that
+ * this kind needs.  After each event the coordinator's invariants hold, and a
+ * second coordinator that is started with its journal knows the same of each
+ * submitter.
  */
 #include "base/mem.h"
 #include "client/submission.h"
@@ -48,8 +50,8 @@ number(void)
 	return few < 255 ? few : UINT64_MAX - byte();
 }
 
-/* So many bytes as the next one says, or all: with a newline at their end, for
-   the most part. */
+/* Takes the number of bytes that the next byte says, or all; mostly with a
+   newline at their end. */
 static struct frame
 lines(void)
 {
@@ -98,7 +100,7 @@ static struct outbox outbox = {
 
 /* ---- a journal ---- */
 
-/* It begins with the last fold from now on. */
+/* Drops what the last FOLD of the journal replaces. */
 static void
 drop_folded(void)
 {
@@ -169,7 +171,8 @@ receive(struct coord *c, uint64_t peer, const struct message *m, uint64_t now)
 	FUZZ_CHECK(!coord_check(c, now));
 }
 
-/* Its server has the plan: it runs, and submitters have their turns. */
+/* Brings the run to the point where its server has the plan and submitters take
+   turns. */
 static void
 run(struct coord *c)
 {
@@ -197,7 +200,7 @@ calls(struct coord *c, uint64_t peer, uint64_t now)
 	receive(c, peer, &m, now);
 }
 
-/* With the numbers that are due, or others. */
+/* Sends SUBMIT with the numbers that are due, or with others. */
 static void
 submits(struct coord *c, uint64_t peer, bool due, uint64_t now)
 {
@@ -289,7 +292,7 @@ same(const struct submitters *a, const struct submitters *b, size_t i)
 		  (x->size == 0 || memcmp(x->data, y->data, x->size) == 0)));
 }
 
-/* All is in the journal when what is pending has been settled. */
+/* All is in the journal once pending answers have been sent. */
 static void
 restart(struct coord *c, uint64_t now)
 {

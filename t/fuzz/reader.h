@@ -1,7 +1,5 @@
-/*
- * reader - a fuzz target for a data format: its records feed each kind of
- * input, in batches, until it ends or is refused.
- */
+/* reader - a fuzz target for a data format: its records feed each kind of
+   input, in batches, until the data end or are refused. */
 #ifndef PS_FUZZ_READER_H
 #define PS_FUZZ_READER_H
 

@@ -1,7 +1,8 @@
 /*
- * A file of records, as a journal or a log.  The sums of each are set right
- * first, as far as there are whole ones, in every second run; and what was
- * replayed lies within the file, in order.
+ * A file of records, such as a journal or a log.
+ *
+ * In every second run the checksums of complete records are corrected first.
+ * The records that were replayed lie within the file, in order.
  */
 #include "base/hash.h"
 #include "store/record_log.h"

@@ -1,4 +1,5 @@
-/* The members of a tar lie within it, and its end is its end. */
+/* The members of a tar lie within the file, and the end of the tar is the end
+   of the file. */
 #include "store/tar.h"
 
 #include "fuzz.h"

@@ -1,12 +1,12 @@
 /*
- * flood - connect to a program as strangers do, with all that can be wrong.
+ * flood - connect to a program as strangers do, in every wrong way.
  *
  *	flood tcp://HOST:PORT CONNECTIONS SEED
  *
- * Each connection is of one kind, in turn, its bytes drawn from the seed:
- * garbage, half-open and trickling ones, which are kept for a while, frames
- * and messages that ZMTP knows and we do not, and messages that look like ours
- * but whose numbers lie.  Prints how many were made.
+ * Connections are of these kinds, in turn, with bytes that are drawn from the
+ * seed: garbage; half-open and trickling connections, which are kept for a
+ * while; frames and messages that ZMTP has and pskit has not; and messages of
+ * pskit with false numbers.  Prints the number of connections that were made.
  */
 #include "base/rng.h"
 #include "sys/cli.h"
@@ -46,7 +46,7 @@ stir(size_t n)
 		noise[i] = (unsigned char)below(256);
 }
 
-/* It may have hung up on us: that is its right. */
+/* The program may have hung up: that is its right. */
 static void
 put(int fd, const void *bytes, size_t size)
 {
@@ -65,7 +65,7 @@ put_frame(int fd, const void *bytes, size_t size, bool more)
 	put(fd, bytes, size);
 }
 
-/* As ZMTP 3.0 has it, with the NULL mechanism. */
+/* Sends the greeting of ZMTP 3.0 with the NULL mechanism. */
 static void
 put_greeting(int fd)
 {
@@ -77,7 +77,7 @@ put_greeting(int fd)
 	put(fd, greeting, sizeof(greeting));
 }
 
-/* Messages that come before their READY, behind 64 bytes, are not heard. */
+/* Messages of more than 64 bytes before the other side's READY are not read. */
 static void
 put_hello(int fd)
 {
@@ -170,7 +170,7 @@ cut_message(int fd)
 	put_frame(fd, noise, below(1000), true);
 }
 
-/* Numbers that are next to something. */
+/* Returns a number next to a power of two, for example. */
 static uint64_t
 lie(void)
 {
@@ -198,7 +198,7 @@ lying_message(int fd)
 	m.blob = (struct frame){ noise, below(40), NULL };
 	message_write(&pack, &m);
 	if (message_read(&back, pack.data, pack.size, &f) < 0) {
-		m.blob.size = 0;	/* this kind has none */
+		m.blob.size = 0;	/* this kind has no blob */
 		pack_reset(&pack);
 		message_write(&pack, &m);
 	}
@@ -223,7 +223,7 @@ static const struct kind {
 
 /* ---- */
 
-/* Until it has read all of it, or a moment is over. */
+/* Hangs up when the program has read everything, or after a moment. */
 static void
 hang_up(int fd)
 {
@@ -237,7 +237,8 @@ hang_up(int fd)
 	close(fd);
 }
 
-/* One more byte for each that is kept; the oldest makes room. */
+/* Keeps a connection open, in place of the oldest; each that is kept sends one
+   more byte. */
 static void
 keep(int fd, uint64_t i)
 {

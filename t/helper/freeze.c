@@ -1,10 +1,11 @@
 /*
- * freeze - stop the main thread of a program and no other, as a disk that does
- * not answer would, or a loop without end: libzmq's threads go on.
+ * freeze - stop the main thread of a program, as an endless loop or a disk that
+ * does not answer would; the threads of libzmq continue.
  *
  *	freeze PID
  *
- * "frozen" is printed when it is; it goes on when this one ends.
+ * Prints "frozen" when the thread has stopped.  The thread continues when
+ * freeze ends.
  */
 #include <stdio.h>
 #include <stdlib.h>

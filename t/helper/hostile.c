@@ -1,13 +1,13 @@
 /*
- * hostile - checkpoints that nobody wrote by mistake.
+ * hostile - checkpoints that are made to do harm.
  *
- *	hostile			the names of all there are, each with what is
- *				said of it, a tab between
- *	hostile NAME DIR	make that one: DIR/ckpt-00000001, vouched for
- *				by a MANIFEST.json with all the right sums
+ *	hostile			print the name of each, a tab, and the error
+ *				that it must give
+ *	hostile NAME DIR	make one: DIR/ckpt-00000001, with a
+ *				MANIFEST.json that has all the right checksums
  *
- * The sums are right everywhere, so that only what is wrong with each can be
- * the reason to refuse it.  To publish one must fail, too.
+ * All checksums are right, so a checkpoint can be refused only for what is
+ * wrong with it.  Publishing one must fail, too.
  */
 #include "store/checkpoint.h"
 #include "store/disk.h"
@@ -23,7 +23,7 @@
 #define BLOCK	512
 #define NAME	"ckpt-00000001"
 
-/* What is wrong with the archive; all zero: nothing. */
+/* What is wrong with the archive; all fields zero: nothing. */
 struct hostile {
 	const char *name, *why;
 	const char *file;		/* the array's name in the tar */
@@ -31,10 +31,13 @@ struct hostile {
 	const char *link;
 	const char *octal;		/* its size, as in the header */
 	const char *pax;		/* a record before it: "key=value" */
-	size_t length;			/* of a name made of so many x */
-	const char *npy, *npy_by;	/* replace in the array's header */
-	const char *text, *by;		/* replace in the part's manifest */
-	const char *whole, *whole_by;	/* replace in MANIFEST.json */
+	size_t length;			/* length of a name of x */
+	const char *npy, *npy_by;	/* npy in the array's header becomes
+					   npy_by */
+	const char *text, *by;		/* text in the part's manifest becomes
+					   by */
+	const char *whole, *whole_by;	/* whole in MANIFEST.json becomes
+					   whole_by */
 	bool twice, missing, after, junk, again, no_manifest, first;
 	bool sparse, bad_sum, empty, other;
 };
@@ -42,7 +45,7 @@ struct hostile {
 static const struct hostile hostile[] = {
 	{ "nothing", .why = "" },
 
-	/* Where a member would be written, if it were. */
+	/* Names that lead out of the folder. */
 	{ "dots", "not the member", .file = "../w/0-3.npy" },
 	{ "dots-inside", "not the member", .file = "w/../w/0-3.npy" },
 	{ "absolute", "not the member", .file = "/w/0-3.npy" },
@@ -56,7 +59,7 @@ static const struct hostile hostile[] = {
 	{ "huge-name", "without a valid name", .pax = "path=",
 	  .length = 100000 },
 
-	/* What is not a plain file. */
+	/* Members that are not plain files. */
 	{ "hard-link", "not a plain file", .type = '1', .link = "w/0-3.npy" },
 	{ "symbolic-link", "not a plain file", .type = '2',
 	  .link = "/etc/passwd" },
@@ -200,7 +203,8 @@ die(const char *what)
 	exit(1);
 }
 
-/* Tar as in POSIX.1-1988: a header, the bytes, zeros to the block's end. */
+/* Adds a member as in POSIX.1-1988: a header, the bytes, zeros to the end of
+   the block. */
 static void
 add_member(struct text *tar, const struct hostile *h, const char *name,
 	   const char *bytes, size_t n)
@@ -220,7 +224,7 @@ add_member(struct text *tar, const struct hostile *h, const char *name,
 	header[156] = h->type ? h->type : '0';
 	snprintf(header + 157, 100, "%s", h->link ? h->link : "");
 	memcpy(header + 257, "ustar\0" "00", 8);
-	if (h->sparse) {	/* as GNU tar wrote it: a byte in a hole */
+	if (h->sparse) {	/* as GNU tar writes a byte after a hole */
 		header[156] = 'S';
 		memcpy(header + 257, "ustar  ", 8);
 		memcpy(header + 386, "00000000000\0" "00000000220", 24);
@@ -247,7 +251,8 @@ add_run(struct text *to, char c, size_t n)
 		text_add_bytes(to, &c, 1);
 }
 
-/* A record says its own length; "\1" is one that lies about it. */
+/* Adds a pax record, which begins with its own length; "\1" gives a false
+   length. */
 static void
 add_pax(struct text *tar, const struct hostile *h)
 {
@@ -268,7 +273,7 @@ add_pax(struct text *tar, const struct hostile *h)
 	text_release(&record);
 }
 
-/* Replace the first of these words; it must be there. */
+/* Replaces the first occurrence of the word, which must be there. */
 static void
 replace(struct text *in, const char *word, const char *by, size_t deep)
 {
@@ -288,7 +293,7 @@ replace(struct text *in, const char *word, const char *by, size_t deep)
 	*in = out;
 }
 
-/* The hash is of all behind the first line but one, which holds it. */
+/* The hash is of all bytes after the second line, which holds it. */
 static void
 seal(struct text *manifest)
 {
@@ -301,7 +306,7 @@ seal(struct text *manifest)
 	hash_free(hash);
 }
 
-/* Same size: what comes behind it stays where it is. */
+/* The size must stay the same, so that later bytes stay in their place. */
 static void
 make_array(const struct hostile *h, struct text *array)
 {
@@ -375,7 +380,8 @@ put(const char *path, const struct text *text)
 		die(path);
 }
 
-/* In the coordinator's stead, without a look at what it vouches for. */
+/* Writes MANIFEST.json as the coordinator does, but without checking the
+   parts. */
 static void
 vouch(const struct hostile *h, const char *dir,
       const struct manifest_member *m, const struct checkpoint_part *part)

@@ -1,11 +1,11 @@
 /*
- * stranger - call a program and say HELLO in another version of the protocol,
- * or in this one, but with other messages.
+ * stranger - connect to a program and send HELLO in another version of the
+ * protocol, or in this version with other messages.
  *
  *	stranger ENDPOINT ROLE VERSION [other]
  *
- * ROLE is a number of enum role.  Prints the status and the words of the
- * refusal, or what else is answered.
+ * ROLE is a number of enum role.  Prints the status and the text of the
+ * refusal, or the kind of another answer.
  */
 #include "base/text.h"
 #include "sys/cli.h"

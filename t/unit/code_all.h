@@ -1,6 +1,4 @@
-/*
- * A plan of which all gradients and values of steps travel by one codec.
- */
+/* A plan in which all gradients and values of steps travel by one codec. */
 #ifndef PS_CODE_ALL_H
 #define PS_CODE_ALL_H
 

@@ -1,6 +1,7 @@
 /*
- * coordinator - one that has begun, with a server and workers that the test
- * plays: what a part of it is tried on by its own header.
+ * coordinator - a coordinator whose run has begun.  The test plays its server
+ * and its workers, to test one part of the coordinator through the part's own
+ * header.
  */
 #ifndef PS_COORDINATOR_H
 #define PS_COORDINATOR_H
@@ -15,7 +16,7 @@
 #include "model_fixture.h"
 #include "post.h"
 
-#define SERVER	(1000 + post_dialled)	/* the last one that was dialled */
+#define SERVER	(1000 + post_dialled)	/* the peer that was dialled last */
 
 static struct model_fixture fixture;
 static struct coord *c;
@@ -32,7 +33,7 @@ check_all(void)
 		named(false, broken);
 }
 
-/* Options that the test has not set are these. */
+/* Starts a coordinator; options that the test has not set get these values. */
 static inline void
 coordinator_new(const char *model)
 {
@@ -104,7 +105,8 @@ servers_greet(uint64_t life)
 	}
 }
 
-/* Its servers have the plan: it runs. */
+/* Brings the run to the point where servers have the plan and steps are
+   leased. */
 static inline void
 coordinator_begin(const char *model)
 {
@@ -142,7 +144,7 @@ joins(uint64_t peer)
 	ok(says(peer, MESSAGE_WELCOME) && says(peer, MESSAGE_PLAN));
 }
 
-/* The worker at this peer. */
+/* Returns the worker of this peer. */
 static inline struct member *
 at(uint64_t peer)
 {
@@ -162,7 +164,7 @@ text_has(struct text *out, const char *what)
 	return has;
 }
 
-/* Is that in the lines of results, or of warnings?  They are taken. */
+/* Are these the lines of results, or of warnings?  The lines are removed. */
 static inline bool
 prints(const char *what)
 {
@@ -175,7 +177,7 @@ warns(const char *what)
 	return text_has(coord_warnings(c), what);
 }
 
-/* Does the run end with that? */
+/* Does the run end with this error? */
 static inline bool
 ends_with(enum fail_kind kind, const char *what)
 {

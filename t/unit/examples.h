@@ -1,7 +1,8 @@
 /*
- * examples - inputs to read, and what was read as text, to be compared.
+ * examples - inputs for readers, and the examples that were read as text, to be
+ * compared.
  *
- * An example is a line: label, then for each input " | " and its values.
+ * An example is a line: the label, then " | " and the values of each input.
  */
 #ifndef PS_EXAMPLES_H
 #define PS_EXAMPLES_H
@@ -16,7 +17,7 @@
 
 static struct fail examples_fail;
 
-/* An input of model.ps:1; free its name. */
+/* Makes an input of model.ps:1; free its name. */
 static inline struct input
 examples_input(const char *name, enum input_kind kind, uint64_t rows,
 	       size_t width)
@@ -66,8 +67,9 @@ examples_add_all(struct text *t, const struct batch *b)
 }
 
 /*
- * Everything that files (by commas) hold, batches of size, at most so many
- * of them; to be freed.  A failure is its text instead, behind its kind.
+ * Reads the files (separated by commas) in batches of size, but at most this
+ * many examples.  Returns them as text, or the kind and text of a failure; free
+ * it.
  */
 static inline char *
 examples_read(const char *files, const struct reader_options *options,

@@ -15,7 +15,7 @@
 
 static char files_dir[] = "files.XXXXXX";
 
-/* Work in a new directory below the current one. */
+/* Changes to a new directory below the current one. */
 static inline void
 files_begin(void)
 {
@@ -58,7 +58,7 @@ files_text(const char *name, const char *text)
 	files_put(name, text, strlen(text));
 }
 
-/* The bytes of a file, to be freed, with a NUL behind them. */
+/* Returns the bytes of a file, with a NUL after them; free them. */
 static inline char *
 files_get(const char *name, size_t *size)
 {
@@ -76,7 +76,7 @@ files_get(const char *name, size_t *size)
 	return bytes;
 }
 
-/* One member of an archive that is being written. */
+/* Adds a member to an archive that is being written. */
 static inline void
 files_member(struct archive *a, const char *name, const void *bytes,
 	     size_t size)
@@ -95,7 +95,7 @@ files_member(struct archive *a, const char *name, const void *bytes,
 	archive_entry_free(entry);
 }
 
-/* The same bytes, compressed by one of libarchive's filters. */
+/* Writes the same bytes, compressed by one of libarchive's filters. */
 static inline void
 files_packed(const char *name, const char *filter, const void *bytes,
 	     size_t size)

@@ -1,6 +1,4 @@
-/*
- * inputs - those of a test, which adds them one by one.
- */
+/* inputs - the inputs of a test, which adds them one by one. */
 #ifndef PS_INPUTS_H
 #define PS_INPUTS_H
 
@@ -24,7 +22,7 @@ add(const char *name, enum input_kind kind, uint64_t rows, size_t width)
 	return &in[inputs++];
 }
 
-/* The files, in batches of some sizes, come to this text. */
+/* Do the files, read in batches of several sizes, give this text? */
 static inline bool
 reads_with(const char *files, const struct reader_options *o,
 	   const char *expected)

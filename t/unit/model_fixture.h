@@ -1,7 +1,5 @@
-/*
- * model_fixture - a model from a text, whole variables beside it and a batch of
- * random examples: what the tests of models stand on.
- */
+/* model_fixture - a model from a text, its variables as a whole and a batch of
+   random examples: the base of the tests of models. */
 #ifndef PS_MODEL_FIXTURE_H
 #define PS_MODEL_FIXTURE_H
 
@@ -109,7 +107,7 @@ fixture_add_feature(struct feature *to, size_t e, struct rng *rng)
 	}
 }
 
-/* One more example of random numbers, small ids, bags of 0 to 3. */
+/* Adds an example: random numbers, small ids, bags of 0 to 3 ids. */
 static inline void
 fixture_add_example(struct model_fixture *r, struct rng *rng)
 {
@@ -123,7 +121,7 @@ fixture_add_example(struct model_fixture *r, struct rng *rng)
 	b->prepared = false;
 }
 
-/* Begin a step: the rows that it needs, out of the whole variables. */
+/* Begins a step: copies the rows that it needs from the variables. */
 static inline void
 fixture_pull(struct model_fixture *r)
 {

@@ -1,6 +1,7 @@
 /*
- * packet - a message on its way between two nodes of a network in memory,
- * written and read again as it would be by real ones, or news of a connection.
+ * packet - a message under way between two nodes of a network in memory, or the
+ * notification of a connection.  A message is written and read again as real
+ * programs do.
  */
 #ifndef PS_PACKET_H
 #define PS_PACKET_H
@@ -15,7 +16,7 @@ enum packet_kind { PACKET_MESSAGE, PACKET_UP, PACKET_DOWN, PACKET_LEFT };
 struct packet {
 	enum packet_kind kind;
 	uint64_t peer;		/* the sender, as the receiver knows it */
-	uint64_t due;		/* the owner's */
+	uint64_t due;		/* for the owner of the packet */
 	size_t size;		/* bytes of the message */
 	struct message message;
 	void *bytes[2 + MESSAGE_FRAMES];
@@ -64,7 +65,8 @@ packet_take(struct packet **list)
 	return p;
 }
 
-/* Fill it with a copy; returns how often it was found malformed. */
+/* Fills the packet with a copy of the message; returns how often the copy was
+   found malformed. */
 static inline size_t
 packet_fill(struct packet *p, const struct message *m)
 {

@@ -1,6 +1,4 @@
-/*
- * plain - peers that speak ZMTP 3.0 by plain sockets, well or badly.
- */
+/* plain - peers that speak ZMTP 3.0, correctly or not, over plain sockets. */
 #ifndef PS_PLAIN_H
 #define PS_PLAIN_H
 
@@ -33,7 +31,7 @@ plain_hello(int fd)
 	ok(plain_put(fd, hello, sizeof(hello) - 1));
 }
 
-/* READY: a ROUTER, or a DEALER, and what it calls itself. */
+/* Sends READY: the type of the socket, ROUTER or DEALER, and its own name. */
 static inline void
 plain_ready(int fd, const char *type, const char *name)
 {
@@ -48,7 +46,7 @@ plain_ready(int fd, const char *type, const char *name)
 	ok(ready[1] == n - 2 && plain_put(fd, ready, (size_t)n));
 }
 
-/* A socket that listens: with it a peer may read when it likes. */
+/* Makes a socket that listens, so that the peer can be made to read slowly. */
 static inline int
 plain_listen(char *endpoint, size_t size)
 {
@@ -74,7 +72,7 @@ plain_accept(int listener)
 	return fd;
 }
 
-/* A connection, where nothing is said yet; or -1. */
+/* Connects, and sends nothing; returns the socket, or -1. */
 static inline int
 plain_dial(const char *endpoint)
 {
@@ -89,7 +87,8 @@ plain_dial(const char *endpoint)
 	return -1;
 }
 
-/* What is said before their READY has come, behind 64 bytes, is an offence. */
+/* Connects and does the handshake.  The other side must send READY first: more
+   than 64 bytes before that are refused. */
 static inline int
 plain_call(const char *endpoint, const char *name)
 {

@@ -1,8 +1,9 @@
 /*
- * post - an outbox that keeps what is put into it: for a component alone.
+ * post - an outbox that keeps the messages put into it, to test a component
+ * alone.
  *
- * The test says what is to have been said to whom, message by message, in
- * order; then that nothing else was.
+ * The test names the messages that it expects, with their receivers, in order;
+ * and then that no other message was sent.
  */
 #ifndef PS_POST_H
 #define PS_POST_H
@@ -18,16 +19,18 @@
 
 static struct posted {
 	uint64_t peer;
-	struct message m;	/* without frames, but for what text has */
+	struct message m;	/* without frames, except for the text */
 	char text[256];		/* the blob, or else the first frame that is
 				   not empty */
 } posted[POSTS], *last_posted;
 static size_t post_first, post_end;
-static uint64_t post_deaf;	/* to whom nothing can be said; 0: nobody */
-static uint64_t post_dialled;	/* peers are given numbers from 1001 on */
-static uint64_t post_hung_up;	/* the last peer to which that was done */
+static uint64_t post_deaf;	/* a peer to which no message can be sent; 0:
+				   none */
+static uint64_t post_dialled;	/* peers get numbers from 1001 on */
+static uint64_t post_hung_up;	/* the peer that was hung up on last */
 static bool post_cannot_dial;
-static enum message_kind post_skips;	/* what is not kept; 0: all is */
+static enum message_kind post_skips;	/* a kind of message that is not kept;
+					   0: none */
 
 static inline int
 post_send(void *to, uint64_t peer, const struct message *m)
@@ -70,7 +73,8 @@ post_hang_up(void *to, uint64_t peer)
 
 static struct outbox post = { post_send, post_dial, post_hang_up, NULL, NULL };
 
-/* Is this what was said next, to this peer?  It is last_posted then. */
+/* Was a message of this kind the next one, to this peer?  last_posted is the
+   message then. */
 static inline bool
 says(uint64_t peer, enum message_kind kind)
 {
@@ -89,7 +93,7 @@ says(uint64_t peer, enum message_kind kind)
 	return false;
 }
 
-/* Was nothing else said? */
+/* Was no other message sent? */
 static inline bool
 silent(void)
 {
@@ -107,7 +111,7 @@ post_clear(void)
 	post_first = post_end;
 }
 
-/* A component's check holds. */
+/* Checks the invariants of a component. */
 #define holds(check)	holds_(check, #check, __FILE__, __LINE__)
 
 static inline void

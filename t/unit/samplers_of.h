@@ -4,7 +4,7 @@
 
 #include "coord/samplers.h"
 
-/* It takes the sampler. */
+/* The result owns the sampler. */
 static inline struct samplers *
 samplers_of(struct sampler *sampler, uint64_t replicas)
 {

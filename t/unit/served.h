@@ -1,7 +1,5 @@
-/*
- * served - a client of one server, which the test plays: for what a worker
- * does between its coordinator and its servers, part by part.
- */
+/* served - a client of one server, which the test plays: for the parts of a
+   worker between its coordinator and its servers. */
 #ifndef PS_SERVED_H
 #define PS_SERVED_H
 
@@ -10,13 +8,13 @@
 #include "model_fixture.h"
 #include "post.h"
 
-#define SERVER	(1000 + post_dialled)	/* the last one that was dialled */
+#define SERVER	(1000 + post_dialled)	/* the peer that was dialled last */
 
 static struct model_fixture fixture;
 static struct plan plan;
 static struct client *client;
 
-/* The server lets the client in. */
+/* The server sends WELCOME. */
 static inline void
 served_welcome(uint64_t now)
 {
@@ -59,10 +57,8 @@ served_end(void)
 	fixture_end(&fixture);
 }
 
-/*
- * The server does what the client said last: values that are all the same for
- * a pull; a push is applied.  -1: it refuses them.
- */
+/* The server answers the last message of the client: a pull with values that
+   are all the same; a push is applied.  -1: the client refuses the answer. */
 static inline int
 serve_with(float value, enum outcome outcome, struct fail *f)
 {
@@ -102,7 +98,7 @@ serve(float value)
 	return serve_with(value, OUTCOME_APPLIED, &f) == 0;
 }
 
-/* A batch of so many examples, of ones, or of another number. */
+/* A batch of this number of examples, of ones or of another number. */
 static float fill_value = 1;
 
 static inline void

@@ -1,7 +1,9 @@
 /*
- * server_replay - a server, told the same things as others: what a coordinator
- * and a worker say to it in a run of its own, at random, and whether two
- * servers have come to the same.  Whoever includes it has tap.h, too.
+ * server_replay - a server and its standby, which receive the same messages.
+ *
+ * A random script has the messages of a coordinator and a worker in one run; at
+ * the end both servers must have the same state.  A file that includes this one
+ * includes tap.h, too.
  */
 #ifndef PS_SERVER_REPLAY_H
 #define PS_SERVER_REPLAY_H
@@ -39,17 +41,19 @@ static const char model[] =
 	"loss mean_squared_error p\n"
 	"optimizer adam learning_rate=0.1\n";
 
-/* A server, and what is on its way to the other one. */
+/* A server, and the messages under way to the other one. */
 static struct side {
 	struct server *server;
 	struct outbox outbox;
 	struct commit_log out;		/* messages, in order */
 	uint64_t answered[CHANGES];	/* outcome + 1 of each, or 1 */
-	struct message said;		/* the last to the coordinator */
-	uint64_t standby_life, standby_term;	/* as told the coordinator */
+	struct message said;		/* the last message to the
+					   coordinator */
+	uint64_t standby_life, standby_term;	/* as reported to the
+						   coordinator */
 	bool standby_counted;
 	bool told;
-	void (*after)(struct side *);	/* whatever it heard; or NULL */
+	void (*after)(struct side *);	/* called after each message; or NULL */
 } primary, standby, reference;
 
 static struct model_fixture fixture;
@@ -57,9 +61,10 @@ static struct plan plan;
 static struct pack model_frame, plan_frame;
 static const unsigned char run[PLAN_RUN] = "a run, 16 bytes";
 
-static struct commit_log script;	/* what the server is to be told */
-static uint64_t heard, synced_at;	/* of the script */
-static bool unreachable;		/* the standby */
+static struct commit_log script;	/* messages for the server */
+static uint64_t heard, synced_at;	/* messages of the script that were
+					   delivered */
+static bool unreachable;		/* the standby cannot be reached */
 
 static inline int
 send_to(void *to, uint64_t peer, const struct message *m)
@@ -157,7 +162,7 @@ add(struct message *m, uint64_t peer)
 	commit_log_add(&script, peer, m);
 }
 
-/* Two rows, in order: of a hashed table, those of some of 80 ids. */
+/* Draws two rows, in order; in a hashed table, the rows of some of 80 ids. */
 static inline void
 draw_rows(struct rng *rng, bool hashed, uint64_t *row)
 {
@@ -196,7 +201,7 @@ add_push(struct rng *rng, uint64_t step)
 	for (size_t i = 0; i < floats; i++)
 		value[i] = fixture_random(rng);
 	if (rng_below(rng, 50) == 0)
-		value[0] = NAN;		/* refused, on both */
+		value[0] = NAN;		/* refused by both servers */
 	m.push.run = plan_run(&plan);
 	m.push.term = rng_below(rng, 30) ? TERM : TERM - 1;
 	m.push.plan = 1;
@@ -212,7 +217,8 @@ add_push(struct rng *rng, uint64_t step)
 	pack_release(&keys);
 }
 
-/* Pushes, some twice, some void; marks; cuts, and late pushes below them. */
+/* Writes a script: pushes, some of them twice, some of steps that are void;
+   marks; cuts, and late pushes of steps below them. */
 static inline void
 write_script(struct rng *rng)
 {
@@ -258,7 +264,7 @@ receive_script(struct side *s, uint64_t number)
 	side_receive(s, c->peer, &c->message);
 }
 
-/* One message from one side to the other arrives. */
+/* Delivers one message from one side to the other. */
 static inline bool
 deliver(struct side *from, struct side *to, uint64_t as)
 {
@@ -310,7 +316,7 @@ call(void)
 	server_up(standby.server, PRIMARY);
 }
 
-/* The coordinator has the standby take over. */
+/* The coordinator makes the standby take over. */
 static inline void
 promote(void)
 {
@@ -322,7 +328,8 @@ promote(void)
 	greet(&standby, WORKER, ROLE_WORKER, TERM + 1);
 }
 
-/* The coordinator is about to count on this life.  Has the server agreed? */
+/* The coordinator is about to rely on this incarnation.  Has the server
+   agreed? */
 static inline bool
 count_on(struct side *s, uint64_t term, uint64_t life)
 {
@@ -401,7 +408,7 @@ same_array(const struct checkpoint_array *a, const struct checkpoint_array *b)
 	return true;
 }
 
-/* The mark; what has been counted is nobody's state. */
+/* Is the mark the same?  Counters are not part of the state. */
 static inline bool
 same_mark(struct side *x, struct side *y)
 {
@@ -410,7 +417,7 @@ same_mark(struct side *x, struct side *y)
 	return strncmp(a, b, strcspn(a, ",")) == 0;
 }
 
-/* The same values, slots, counts, and judgement of every step. */
+/* Have both the same values, slots, counts, and outcome of every step? */
 static inline bool
 same(struct side *x, struct side *y)
 {
@@ -440,7 +447,8 @@ same(struct side *x, struct side *y)
 	return equal;
 }
 
-/* One that never had a standby, told the first so many of the script. */
+/* Makes a server that never had a standby, and delivers the first messages of
+   the script. */
 static inline void
 make_reference(uint64_t count)
 {

@@ -1,13 +1,17 @@
 /*
  * sim_network - a network in memory, for a whole cluster in one process.
  *
- * Nodes are numbers; node 3 is dialled as "node:3".  What is said over a wire
- * arrives in order, some time or never: the test delivers what it likes, cuts
- * wires, kills nodes.  It behaves as sys/net does, at its worst: who dialled
- * is told that a wire broke and that it is whole again, late; until then
- * what it says may be lost, or overtake that news.  Who was dialled learns of
- * it by not being able to send.  Every message is written and read again, and
- * its bytes are exactly as large as they say.
+ * Nodes are numbers; node 3 is dialled as "node:3".  The messages of a wire
+ * arrive in order, or never: the test delivers messages, cuts wires and kills
+ * nodes as it likes.  The network behaves as sys/net does on its worst day:
+ *
+ *	- the node that dialled is notified late that a wire broke, and that it
+ *	  is connected again.  Until then its messages may be lost, or arrive
+ *	  before the notification
+ *	- the node that was dialled notices a break only when it cannot send
+ *
+ * Every message is written and read again, and each of its frames is copied to
+ * memory of exactly its size, so that a sanitizer sees a read beyond it.
  */
 #ifndef PS_SIM_NETWORK_H
 #define PS_SIM_NETWORK_H
@@ -26,14 +30,15 @@
 #define WIRES	512
 
 struct wire {
-	int dialler, listener;	/* dialler -1: there is no wire */
+	int dialler, listener;	/* dialler -1: the entry is free */
 	uint64_t dial_peer, listen_peer;
-	bool whole;		/* what the dialler says goes somewhere */
+	bool whole;		/* what the dialler sends arrives */
 	struct packet *to_dialler, *to_listener;
 };
 
 struct node {
-	bool alive, left;	/* somebody left: it is to be told */
+	bool alive, left;	/* left: a peer left, and the node is not
+				   notified yet */
 	struct sim_network *network;
 	struct outbox outbox;
 };
@@ -44,8 +49,9 @@ struct sim_network {
 	struct node node[NODES];
 	uint64_t peers;
 	struct rng rng;
-	uint64_t slow_news;	/* that somebody left: one of so many */
-	size_t malformed;	/* what no kind of message looks like */
+	uint64_t slow_news;	/* the notification of LEFT comes at one of this
+				   number of chances */
+	size_t malformed;	/* messages that were malformed */
 };
 
 static inline int
@@ -76,7 +82,7 @@ sim_network_send(void *to, uint64_t peer, const struct message *m)
 	return -1;
 }
 
-/* The wire is whole, whether or not the dialler has been told. */
+/* Connects a wire; the dialler is notified later. */
 static inline void
 wire_connect(struct sim_network *w, struct wire *wire, bool early)
 {
@@ -142,7 +148,7 @@ sim_network_node(struct sim_network *w, int node)
 	return &n->outbox;
 }
 
-/* A wire breaks; both ends will find out. */
+/* Breaks a wire; both ends will notice. */
 static inline void
 wire_break(struct sim_network *w, struct wire *wire)
 {
@@ -160,7 +166,7 @@ wire_break(struct sim_network *w, struct wire *wire)
 		wire_connect(w, wire, !told && rng_below(&w->rng, 2));
 }
 
-/* kill -9: nothing is said any more, by it or to it. */
+/* kill -9: no message is sent any more, by the node or to it. */
 static inline void
 sim_network_kill(struct sim_network *w, int node)
 {
@@ -179,7 +185,7 @@ sim_network_kill(struct sim_network *w, int node)
 	}
 }
 
-/* Somebody is to be told that somebody left. */
+/* Notifies a node that a peer left. */
 static inline struct packet *
 sim_network_news(struct sim_network *w, int *node)
 {
@@ -194,10 +200,7 @@ sim_network_news(struct sim_network *w, int *node)
 	return NULL;
 }
 
-/*
- * Something that happens next, to *node; free it.  NULL: nothing is under
- * way.
- */
+/* Returns the next event and its node; free it.  NULL: nothing is under way. */
 static inline struct packet *
 sim_network_next(struct sim_network *w, int *node)
 {

@@ -11,7 +11,7 @@
 static int tap_count, tap_failed;
 
 #define ok(claim)	tap_ok(claim, #claim, __FILE__, __LINE__)
-/* The same under a name of its own, for a list that is kept elsewhere. */
+/* The same with a name of its own, for a list that is kept elsewhere. */
 #define named(claim, name)	tap_ok(claim, name, __FILE__, __LINE__)
 
 static inline void
@@ -24,10 +24,8 @@ tap_ok(bool holds, const char *claim, const char *file, int line)
 	}
 }
 
-/*
- * Two numbers that are the same, or two texts; if they are not, both are shown.
- * Numbers are compared as they are, and floats bit for bit but for zeros.
- */
+/* Are two numbers, or two texts, the same?  If not, both are printed.  Floats
+   are compared bit for bit, except that 0 is -0. */
 #define equals(got, expected)						\
 	_Generic((got), char *: tap_equal_text,				\
 		 const char *: tap_equal_text,				\
@@ -70,7 +68,7 @@ tap_equal_text(const char *got, const char *expected, const char *claim,
 		       expected ? expected : "(none)", got ? got : "(none)");
 }
 
-/* One that cannot be made here, and why. */
+/* Skips a check that cannot be made here; why. */
 static inline void
 tap_skip(const char *why)
 {
