@@ -57,7 +57,8 @@ send_frames(void *socket, const size_t *size, size_t count)
 			 i + 1 < count ? ZMQ_SNDMORE : 0);
 }
 
-/* All frames of a message; the first one's bytes go to id, if wanted. */
+/* Receives all frames of a message; the bytes of the first go to id, if it is
+   not NULL. */
 static size_t
 receive(void *socket, void *id, int flags)
 {
@@ -149,7 +150,7 @@ coordinate(const char *address, long steps, int workers)
 	printf("%.0f\n", (double)steps / (seconds() - began));
 }
 
-/* As sys/net and ps-local do it. */
+/* Sets the scheduling as sys/net and ps-local do. */
 static void
 schedule(int member, int members)
 {

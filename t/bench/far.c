@@ -1,11 +1,12 @@
 /*
- * far - a server that is further away: what is said to it, and what it says,
- * arrives so many milliseconds later, in order, however much it is; or, by a
- * link of so many megabits a second each way, when the link has carried it.
+ * far - make a server seem further away.
  *
  *	far MILLISECONDS tcp://127.0.0.1:PORT [MBIT]
  *
- * The endpoint to dial instead is printed; it ends when it is told to.
+ * Messages to the server and from it arrive MILLISECONDS later, in order,
+ * however many there are; with MBIT also not faster than a link of that many
+ * megabits a second carries them in each direction.  Prints the endpoint to
+ * dial instead, and ends on a signal.
  */
 #include "bench.h"
 
@@ -25,8 +26,8 @@ struct chunk {
 	char data[];
 };
 
-/* One direction of a connection: what has come from a socket and is not due
-   at the other one. */
+/* One direction of a connection: bytes that came from one socket and are not
+   yet due at the other. */
 struct way {
 	int from, to;
 	double free;		/* when the link has carried what came */
@@ -69,7 +70,7 @@ listener(void)
 	return fd;
 }
 
-/* What is due leaves at once, whatever was not acknowledged yet. */
+/* Sends what is due at once, even if earlier bytes are not acknowledged yet. */
 static void
 send_at_once(int fd)
 {

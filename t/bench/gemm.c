@@ -1,12 +1,11 @@
 /*
- * gemm - nothing but the matrix products of a network: the limit of
- * "widedeep".
+ * gemm - only the matrix products of a network: the limit of "widedeep".
  *
  *	gemm BATCH SECONDS
  *
- * Two processes, one thread each, run the products of the dense layers,
- * forward and backward, on batches of so many examples.  Prints examples a
- * second of both together, and processor seconds for one.
+ * Two processes, one thread each, compute the products of the dense layers,
+ * forward and backward, on batches of BATCH examples.  Prints examples a second
+ * of both together, and CPU seconds for one example.
  */
 #include "bench.h"
 
@@ -58,7 +57,7 @@ struct result {
 	double rate, cpu;	/* examples a second; seconds for one */
 };
 
-/* For so many seconds, or for one batch. */
+/* Runs for this number of seconds, or for one batch. */
 static struct result
 run(size_t examples, double seconds)
 {

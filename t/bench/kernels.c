@@ -34,7 +34,7 @@ static const struct {
 	{ "lion", "lion", "" },
 };
 
-/* As many loads and stores as an optimizer with so many slots. */
+/* Does as many loads and stores as an optimizer with this number of slots. */
 static TARGET_CLONES void
 add(float *w, const float *g, size_t n, size_t slots)
 {
@@ -43,7 +43,7 @@ add(float *w, const float *g, size_t n, size_t slots)
 			w[i] += g[i];
 }
 
-/* All streams go along together, as an optimizer's do. */
+/* Walks through all arrays together, as an optimizer does. */
 static void
 limit(float *w, const float *g, size_t n, size_t slots)
 {

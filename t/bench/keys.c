@@ -214,7 +214,7 @@ compare(size_t keys, bool hash)
 	work_begin(&work, rows, keys, hash);
 	serve_begin(&serve, model, BENCH_TCP);
 	path_begin(&path, rows, BENCH_TCP);
-	/* All rows are there before the clock runs. */
+	/* All rows must exist before the clock starts. */
 	measure_ours(&serve, &work, &step, &(struct series){ 0 });
 	for (size_t i = 0; i < bench_runs(); i++) {
 		measure_ours(&serve, &work, &step, &ours);

@@ -1,28 +1,27 @@
 /*
- * net - machines that are far from each other: a switch between network
- * namespaces, in user space, for kernels that delay no packets themselves.
+ * net - machines that are far from each other: network namespaces, and a switch
+ * in user space between them, for kernels that cannot delay packets.
  *
  *	net [-n NODES] [-s NODES] [-d TIME] [-j TIME] [-l PERCENT] [-r MBIT]
  *	    [--] COMMAND...
  *	net -i NODE [--] COMMAND...
  *
- * The first form makes so many nodes (2), namespaces with the addresses
- * 10.77.0.1, 10.77.0.2, ..., and runs the command where it was itself, until
- * that ends, whose status it has.  The second one runs another in a node, from
- * the first one, or wherever NET is the process that made it.
+ * The first form makes nodes, each a namespace with the address 10.77.0.1,
+ * 10.77.0.2, ..., runs the command outside of them, and exits with its status.
+ * The second form runs a command in a node.  It is started by the command of
+ * the first form, or with the process id of the first form in NET.
  *
- *	-d	what is sent arrives so much later, as "60ms": so a round trip
- *		takes twice as long
- *	-j	and up to so much later still, drawn for each packet, which
- *		overtakes none all the same
- *	-l	so many of a hundred packets are lost
- *	-r	the link of a site has so many megabits a second, each way, and
- *		room for a quarter of a second
- *	-s	so many nodes in a row are a site (1): they share its link, and
- *		between them there is no delay, loss or link
+ *	-n	number of nodes (2)
+ *	-d	delay of each packet, as "60ms": a round trip takes twice as long
+ *	-j	further delay of a packet, drawn up to this; packets stay in order
+ *	-l	lost packets, in percent
+ *	-r	megabits a second of the link of a site, in each direction; its
+ *		queue has room for a quarter of a second
+ *	-s	nodes of a site (1): they share its link; between them there is no
+ *		delay, loss or link
  *
- * Losses and delays are drawn from the same seed each time.  The status is 77
- * where the system grants no namespaces or no TUN device, and it says so.
+ * Losses and delays are drawn from the same seed each time.  The status is 77,
+ * with a message, where the system grants no namespaces or no TUN device.
  */
 #include "bench.h"
 
@@ -49,7 +48,7 @@
 #define IN_FLIGHT	((size_t)1 << 20)
 #define SKIPPED		77
 
-/* Of a site, each way: until when it is busy. */
+/* The link of a site: until when each direction is busy. */
 struct link {
 	double up, down;
 };

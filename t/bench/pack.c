@@ -1,8 +1,9 @@
 /*
- * keys - what a batch's ids cost a worker and a server: to sort them and keep
- * each once, to pack, to unpack; against copying as many 64-bit keys, and for
- * sorting against qsort().  Bytes of a key on the wire are a line of their
- * own, against 8.
+ * pack - the cost of a batch's ids for a worker and a server: to sort them and
+ * keep each once, to pack and to unpack them.
+ *
+ * Each is compared with copying as many 64-bit keys, and sorting with qsort().
+ * The bytes of a key on the wire have a line of their own, compared with 8.
  */
 #include "model/unique_ids.h"
 #include "wire/keys.h"
@@ -23,7 +24,7 @@ compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Ids below so many; 0: mixed ones, any 64 bits. */
+/* Ids below this number; 0: mixed ids of any 64 bits. */
 static void
 one(const char *what, uint64_t below, size_t batches)
 {
@@ -68,7 +69,7 @@ one(const char *what, uint64_t below, size_t batches)
 		begin = watch_read(0);
 		for (size_t b = 0; b < batches; b++) {
 			memcpy(copy, g.id, g.count * sizeof(*copy));
-			/* It is to be done each time. */
+			/* The compiler must not leave the copy out. */
 			__asm__ volatile("" : : "r"(copy) : "memory");
 		}
 		series_add(&copies, keys, begin, 0);

@@ -170,7 +170,7 @@ compare(size_t rows, size_t keys, size_t width, bool hash, size_t count)
 	work_begin(&work, rows, keys, width, hash);
 	serve_begin(&serve, model, BENCH_TCP);
 	path_begin(&path, rows * width, BENCH_TCP);
-	/* All rows are there before the clock runs. */
+	/* All rows must exist before the clock starts. */
 	measure_ours(&serve, &work, &step, &(struct series){ 0 }, SETS);
 	for (size_t i = 0; i < bench_runs(); i++) {
 		measure_ours(&serve, &work, &step, &ours, count);

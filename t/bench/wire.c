@@ -21,7 +21,8 @@ static float part[PART / sizeof(float)];
 static struct refcount kept = { .references = 1 };
 static char folder[] = "/tmp/wire.XXXXXX";
 
-/* One sender and one receiver; the receiver says when it has had them all. */
+/* A sender and a receiver; the receiver reports when it has received
+   everything. */
 struct stream {
 	pid_t pid;
 	int done;

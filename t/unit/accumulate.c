@@ -1,4 +1,5 @@
-/* Several batches in one step: each as if it was all of it, added in a tree. */
+/* Several batches in one step: each is computed as if it were the whole step,
+   and gradients are added in a tree. */
 #include "model/accumulate.h"
 
 #include "model_fixture.h"

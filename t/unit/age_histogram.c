@@ -1,7 +1,5 @@
-/*
- * Rows are counted by update as an array of all updates would count them, but
- * in memory that is bounded by the rows.
- */
+/* Rows are counted by their last update as an array of all updates would count
+   them, but in memory that the number of rows bounds. */
 #include "tensor/age_histogram.h"
 
 #include "base/mem.h"

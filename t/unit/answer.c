@@ -1,6 +1,5 @@
-/*
- * The line that begins a program's answer: what it says, and what it cannot.
- */
+/* The line that begins a program's answer: what it may contain, and what is
+   refused. */
 #include "prog/answer.h"
 
 #include "tap.h"

@@ -1,7 +1,5 @@
-/*
- * A float ends as the same bits whether it is alone, in a block, in a row of
- * many, in place or copied, and on every processor.
- */
+/* An update of a float gives the same bits alone, in a block, in a long row, in
+   place or copied, and on every processor. */
 #include "tensor/apply.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* Whatever is wrong with the data is said in one line that says where. */
+/* Malformed data give one line that says what is wrong and where. */
 #include "data/reader.h"
 
 #include "examples.h"

@@ -1,4 +1,4 @@
-/* What becomes of the batch that a worker has read, and of its data's end. */
+/* The batches that a worker has read, and the end of its data. */
 #include "worker/batches.h"
 
 #include "model_fixture.h"

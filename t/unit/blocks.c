@@ -1,7 +1,5 @@
-/*
- * Slices of the coordinator's blocks: the records that belong there, in their
- * order, of whichever block is wanted, while others are read.
- */
+/* Slices of the coordinator's blocks: a reader gives the right records in the
+   right order, for any block, while others are read ahead. */
 #include "prog/blocks.h"
 
 #include "base/log.h"

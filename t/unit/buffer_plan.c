@@ -1,7 +1,5 @@
-/*
- * Whose room the numbers of a node lie in, and that nobody's are there who is
- * still looked at.
- */
+/* Where the numbers of each node are kept, and that no buffer is used again
+   while its numbers are still needed. */
 #include "model_fixture.h"
 
 #include "model/buffer_plan.h"

@@ -1,4 +1,5 @@
-/* Messages of a bundle come out as they went in; what is none is refused. */
+/* The messages of a bundle are the same when they are read again; malformed
+   bundles are refused. */
 #include "wire/bundle.h"
 
 #include "tap.h"

@@ -1,7 +1,7 @@
 /*
- * With a cache the batches are the same as without, bit for bit, whatever
- * became of the cache: it is made, read, stale, damaged, in the making by
- * somebody else, or cannot be made.
+ * Batches are the same with and without a cache, bit for bit, in every state of
+ * the cache: it is made, read, stale, damaged, being made by another program,
+ * or cannot be made.
  */
 #include "data/reader.h"
 #include "data/cache_file.h"

@@ -1,8 +1,5 @@
-/*
- * What is read of a file in places is the same with a cache of it and
- * without, whatever became of its segments; and each is made by who reads its
- * first record.
- */
+/* Ranges of a file give the same records with and without a cache, in every
+   state of its segments; the reader of a segment's first record makes it. */
 #include "data/record_range.h"
 
 #include "base/hash.h"

@@ -1,7 +1,5 @@
-/*
- * What was saved under some number of servers is read under any other, and a
- * folder of checkpoints always has a newest whole one.
- */
+/* A checkpoint can be read with any other number of servers, and a folder of
+   checkpoints always has a newest complete one. */
 #include "store/checkpoint.h"
 
 #include "base/mem.h"

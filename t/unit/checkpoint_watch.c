@@ -1,4 +1,5 @@
-/* Who follows a folder misses no checkpoint, or can tell that it has. */
+/* A program that follows a folder misses no checkpoint, or can tell that it
+   has. */
 #include "prog/checkpoint_watch.h"
 
 #include "files.h"

@@ -1,4 +1,4 @@
-/* The name that was meant by one that there is not. */
+/* A misspelt name is answered with the name that was probably meant. */
 #include "base/choices.h"
 
 #include "tap.h"

@@ -1,7 +1,5 @@
-/*
- * What a client has under way to a server is bounded by bytes, holds nothing
- * that no layer asked for, and is said again as it was.
- */
+/* The bytes that a client has in flight to a server are bounded, contain only
+   what a layer needs, and are sent again unchanged. */
 #include "client/client.h"
 #include "code_all.h"
 #include "model_fixture.h"

@@ -1,4 +1,5 @@
-/* A cluster is read as TensorFlow writes it, and refused in our words. */
+/* A cluster is read as TensorFlow writes it, and refused with messages of our
+   own. */
 #include "store/cluster.h"
 
 #include "tap.h"

@@ -1,8 +1,5 @@
-/*
- * Rules of codecs: the first pattern that matches counts, what is too small or
- * too delicate is exact whatever is asked; what a peer says of them is what
- * they could come to, or is refused.
- */
+/* Rules of codecs: the first pattern that matches counts; variables that are
+   too small or too sensitive stay exact; rules from a peer are checked. */
 #include "wire/coding.h"
 
 #include "base/rng.h"

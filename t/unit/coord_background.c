@@ -1,4 +1,4 @@
-/* Evaluations in the background: their cuts, and what becomes of these. */
+/* Evaluations in the background, and their cuts. */
 #include "coord/coord_background.h"
 
 #include "coord/coord_journal.h"

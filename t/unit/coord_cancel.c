@@ -1,4 +1,4 @@
-/* Steps that are given up: a single one, or all, and what servers are told. */
+/* Steps that are given up, one or all, and the messages that servers get. */
 #include "coord/coord_cancel.h"
 
 #include "coord/coord_lease.h"

@@ -1,4 +1,5 @@
-/* The coordinator's data: counted, restored, and what cannot be. */
+/* The coordinator's data are counted and restored, or the reason is
+   reported. */
 #include "coord/coord_data.h"
 
 #include "coordinator.h"

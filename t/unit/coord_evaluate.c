@@ -1,4 +1,4 @@
-/* Evaluations by the workers: shards, their results, and what goes wrong. */
+/* Evaluations by the workers: shards, their results, and errors. */
 #include "coord/coord_evaluate.h"
 
 #include "coordinator.h"

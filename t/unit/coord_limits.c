@@ -1,7 +1,7 @@
 /*
- * What a coordinator keeps has limits: of members that come and go, of lines
- * that cannot be kept yet, of results that nobody takes.  And no lease that is
- * lost stops it.
+ * The coordinator, with one server and a few members that the test plays: the
+ * messages that it sends, to which peers, and its lines to the letter.  Whole
+ * clusters are in cluster_run.c.
  */
 #include "coord/coord_lease.h"
 #include "coord/queue.h"
@@ -120,7 +120,8 @@ keep(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 	return 0;
 }
 
-/* While the servers are waited for nothing goes into the journal. */
+/* While the coordinator waits for its servers, nothing goes into the
+   journal. */
 static void
 many_lines(void)
 {
@@ -149,7 +150,8 @@ many_lines(void)
 	coordinator_end();
 }
 
-/* Nobody takes its results: it goes on with those it has begun only. */
+/* When its results are not read, the coordinator only finishes the steps that
+   have begun. */
 static void
 unread(void)
 {
@@ -176,7 +178,8 @@ unread(void)
 	coordinator_end();
 }
 
-/* So many milliseconds pass, in which A and the server are heard. */
+/* Lets this number of milliseconds pass, in which these peers answer every
+   PING. */
 static void
 pass(uint64_t ms)
 {
@@ -189,7 +192,7 @@ pass(uint64_t ms)
 	}
 }
 
-/* Whatever may have gone wrong with leases: it does not last. */
+/* A lost lease holds up the run only for a while. */
 static void
 standing_still(void)
 {

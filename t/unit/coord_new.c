@@ -1,4 +1,4 @@
-/* What a coordinator begins with, and refuses to; its plan for people. */
+/* The options that a coordinator accepts and refuses, and its printed plan. */
 #include "coord/coord.h"
 
 #include "coordinator.h"

@@ -1,6 +1,7 @@
 /*
- * Many submitters and a journal: nobody hears what is not in it, and one that
- * is started again behind it knows what the first one did.
+ * Many submitters and a journal: a submitter receives nothing that is not in
+ * the journal, and a coordinator that is started again knows what the first one
+ * did.
  */
 #include "coord/coord_submit.h"
 

@@ -1,4 +1,4 @@
-/* Who hangs, whose step takes too long, and that somebody is there to work. */
+/* Processes that hang, steps that take too long, and the wait for a worker. */
 #include "coord/coord_lease.h"
 #include "coord/coord_watch.h"
 

@@ -1,4 +1,4 @@
-/* Which steps a server has: each counts once for each part. */
+/* Which steps a server has applied: each counts once for each part. */
 #include "server/dedup.h"
 
 #include "model_fixture.h"

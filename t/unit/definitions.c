@@ -1,7 +1,5 @@
-/*
- * ${name} in a model is what the command line says it is; whatever is not
- * quite that is refused, with its line.
- */
+/* ${name} in a model is replaced by the value on the command line; errors name
+   the line. */
 #include "model/definitions.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* Whoever writes a file, it is whole, or another's that is. */
+/* A file is complete, whichever program writes it and whenever one is killed:
+   it is the file of one of the writers. */
 #include "store/disk.h"
 
 #include "files.h"

@@ -1,4 +1,5 @@
-/* A model that cannot learn is refused, or warned of, before it is run. */
+/* A model that cannot learn is refused, or a warning is printed, before the
+   run. */
 #include "base/text.h"
 #include "model/model.h"
 

@@ -1,4 +1,4 @@
-/* Addresses are taken whole or refused with a line that quotes them. */
+/* An address is valid as a whole, or is refused with a line that quotes it. */
 #include "base/endpoint.h"
 
 #include "tap.h"

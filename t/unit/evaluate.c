@@ -1,4 +1,4 @@
-/* A worker's part of an evaluation, batch by batch. */
+/* A worker's share of an evaluation, batch by batch. */
 #include "worker/evaluate.h"
 
 #include "wire/result.h"

@@ -1,4 +1,4 @@
-/* What an evaluator says to whom, and how long it waits for an answer. */
+/* The messages of an evaluator, and how long it waits for each answer. */
 #include "client/evaluator.h"
 
 #include "client/evaluation.h"

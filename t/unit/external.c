@@ -1,7 +1,5 @@
-/*
- * External layers: what they are asked, what becomes of the answers, and of
- * failures.  Who answers here is a function that does what dense does.
- */
+/* External layers: the calls that they get, and what happens to answers and
+   failures.  A function that computes a dense layer answers here. */
 #include "model_fixture.h"
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* The coordinator's servers: who is there, and what they were asked. */
+/* The coordinator's servers: which are connected, and what they were asked. */
 #include "coord/fleet.h"
 
 #include "post.h"

@@ -1,6 +1,7 @@
 /*
- * Files of other versions: what was to be gone on with is refused in words,
- * what can be made again is, and what nobody wants any more is in no one's way.
+ * Files of other versions: a file with state that would be lost is refused with
+ * a message, a file that can be made again is made again, and a file that is
+ * not needed does no harm.
  */
 #include "base/hash.h"
 #include "base/mem.h"

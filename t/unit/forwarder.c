@@ -1,7 +1,7 @@
 /*
- * What workers ask by a relay is answered to whom it was asked by, once; pulls
- * of the same values that wait at the same time are one; and nobody is given
- * values that were asked for before it asked.
+ * A relay answers each request once, to the worker that sent it.  Pulls of the
+ * same values that wait at the same time are sent once.  No worker gets values
+ * that were pulled before its own request.
  */
 #include "relay/forwarder.h"
 

@@ -1,7 +1,7 @@
 /*
- * What a text or a file says of sizes is checked before memory is taken, and
- * time grows with what there is to read: each case is read by a process of its
- * own, whose memory and time are looked at when it has ended.
+ * Sizes in a text or a file are checked before memory is taken, and time grows
+ * only with the bytes that are read.  Each case is read by a process of its
+ * own, whose memory and time are checked at its end.
  */
 #include "data/reader.h"
 #include "model/compute.h"

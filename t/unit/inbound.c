@@ -1,4 +1,5 @@
-/* Who a descriptor belongs to, when what one said is heard after it went. */
+/* Which peer a descriptor belongs to, when a message is received after its
+   sender has gone. */
 #include "sys/inbound.h"
 
 #include "tap.h"

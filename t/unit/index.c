@@ -1,4 +1,4 @@
-/* A span of a file that a worker counts for its coordinator. */
+/* A range of a file that a worker counts for its coordinator. */
 #include "worker/index.h"
 
 #include "wire/pack.h"

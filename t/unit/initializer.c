@@ -1,4 +1,5 @@
-/* First values: their bounds, their moments, and the same bits in pieces. */
+/* Initial values: their bounds, their moments, and the same bits when a
+   variable is cut into pieces. */
 #include "tensor/initializer.h"
 
 #include "tap.h"

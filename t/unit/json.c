@@ -1,4 +1,4 @@
-/* What a text of JSON makes of memory is bounded. */
+/* The memory that a JSON text can take is bounded. */
 #include "base/json.h"
 
 #include "base/mem.h"

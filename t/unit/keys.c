@@ -1,7 +1,5 @@
-/*
- * Any sorted set of rows goes round, several pieces behind one another; what
- * no writer writes is refused.
- */
+/* Every sorted set of rows is the same when it is written and read again, also
+   several pieces in a row; bytes that no writer writes are refused. */
 #include "wire/keys.h"
 
 #include "base/mem.h"

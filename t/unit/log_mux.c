@@ -1,4 +1,5 @@
-/* Lines come out whole and named, however they came in; and none is lost. */
+/* Lines come out complete and with the name of their program, however their
+   bytes came in; none is lost. */
 #include "sys/log_mux.h"
 
 #include "tap.h"

@@ -1,4 +1,4 @@
-/* What was freed goes back to the system, wherever it lies. */
+/* Freed memory is returned to the system, wherever it lies. */
 #include "sys/memory.h"
 #include "tap.h"
 

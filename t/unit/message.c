@@ -1,6 +1,5 @@
-/*
- * Every kind of message goes round; what is malformed is refused by name.
- */
+/* Every kind of message is the same when it is written and read again; a
+   malformed one is refused by name. */
 #include "wire/message.h"
 
 #include "base/rng.h"

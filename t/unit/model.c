@@ -1,4 +1,4 @@
-/* A model file is understood, or refused in one line that says why. */
+/* A model file is accepted, or refused with one line that says why. */
 #include "model_fixture.h"
 
 #include "base/text.h"

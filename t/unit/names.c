@@ -1,4 +1,4 @@
-/* Names are found as a look at each of them would find them. */
+/* Names are found as a search of all of them would find them. */
 #include "base/names.h"
 
 #include "base/rng.h"

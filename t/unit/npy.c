@@ -1,4 +1,5 @@
-/* What we write reads back; what NumPy may write is read, or refused. */
+/* Arrays that we write can be read again; arrays that NumPy may write are read,
+   or refused. */
 #include "store/npy.h"
 
 #include "tap.h"

@@ -1,4 +1,4 @@
-/* Decimal numbers come out as strtof has them, to the last bit. */
+/* Decimal numbers are read as strtof() reads them, to the last bit. */
 #include "data/number.h"
 #include "data/number_format.h"
 

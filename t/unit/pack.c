@@ -1,8 +1,5 @@
-/*
- * Numbers, arrays and blobs read back as they were written; msgpack-c, an
- * independent reader, agrees; and what a peer made up is refused, not
- * believed.
- */
+/* Numbers, arrays and blobs read back as they were written; msgpack-c, an
+   independent reader, agrees; invalid bytes of a peer are refused. */
 #include "wire/pack.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* A time in which a program did not run is nobody's silence. */
+/* A time in which the program itself did not run does not count as a peer's
+   silence. */
 #include "base/pause.h"
 
 #include "tap.h"

@@ -1,4 +1,4 @@
-/* getpid() tells the truth, remembered or not, and in children, too. */
+/* getpid() is right, also when it is remembered and in children. */
 #include "sys/pid.h"
 
 #include "tap.h"

@@ -1,4 +1,4 @@
-/* A worker's steps: each is pulled for, computed, pushed, and in its turn. */
+/* A worker's steps: each is pulled for, computed and pushed, in order. */
 #include "worker/pipeline.h"
 
 #include "code_all.h"

@@ -1,4 +1,4 @@
-/* To the server that stands by for one, as the latter sees it. */
+/* A server's standby, as the server sees it. */
 #include "server/replication.h"
 
 #include "model_fixture.h"

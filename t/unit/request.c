@@ -1,6 +1,4 @@
-/*
- * Every form of a request line, and what is said to lines that are none.
- */
+/* Every form of a request line, and the errors of other lines. */
 #include "coord/request.h"
 
 #include "tap.h"

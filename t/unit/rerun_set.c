@@ -1,4 +1,5 @@
-/* The steps that one server lacks, and who runs them again for it. */
+/* The steps that one server lacks, and the workers that run them again for
+   it. */
 #include "coord/rerun_set.h"
 
 #include "tap.h"

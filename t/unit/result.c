@@ -1,7 +1,5 @@
-/*
- * What a worker reports goes round, every bit of it, and adds up to what one
- * worker alone would have had.
- */
+/* A worker's report is the same when it is written and read again, bit for bit;
+   reports add up to what one worker alone would report. */
 #include "wire/result.h"
 
 #include "base/rng.h"

@@ -1,4 +1,5 @@
-/* Files that results are added to, and what may be named in their place. */
+/* Files that results are appended to, and the other kinds of files that are
+   refused. */
 #include "prog/result_file.h"
 
 #include "sys/stream.h"

@@ -1,4 +1,5 @@
-/* A coordinator's rounds: who gets which replica, and which attempt counts. */
+/* A coordinator's rounds: which worker gets which replica, and which attempt
+   counts. */
 #include "base/mem.h"
 #include "base/rng.h"
 #include "coord/round.h"

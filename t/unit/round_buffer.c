@@ -1,7 +1,7 @@
 /*
- * Rounds on servers: whatever comes in whichever order, and on however many
- * servers, the sum is that of the chosen attempts in the order of their
- * replicas, to the last bit.
+ * Rounds on servers: for any order of pushes and any number of servers, the sum
+ * is that of the chosen attempts in the order of their replicas, to the last
+ * bit.
  */
 #include "server/round_buffer.h"
 

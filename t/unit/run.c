@@ -1,4 +1,5 @@
-/* The run that a worker or an evaluator takes part in, as PLANs tell of it. */
+/* The run that a worker or an evaluator takes part in, as its PLANs describe
+   it. */
 #include "client/run.h"
 
 #include "code_all.h"

@@ -1,7 +1,5 @@
-/*
- * Whatever the sizes, an epoch visits every record once: pure arithmetic,
- * held to it for many of them, and by the records that the blocks name.
- */
+/* An epoch visits every record once, for all sizes; checked by arithmetic, and
+   by the records that the blocks name. */
 #include "coord/sampler.h"
 
 #include "base/mem.h"

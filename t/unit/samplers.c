@@ -1,7 +1,5 @@
-/*
- * Steps of several data sets: whatever the sizes, the step lines and what comes
- * back, an epoch of each data set has every record of it once.
- */
+/* Steps of several data sets: for all sizes, step lines and returned records,
+   an epoch of each data set has every record once. */
 #include "coord/samplers.h"
 
 #include "base/mem.h"

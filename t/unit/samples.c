@@ -1,4 +1,5 @@
-/* Samples out of archives feed inputs as the manual says, or say why not. */
+/* Samples in archives feed inputs as the manual says, or an error says why
+   not. */
 #include "data/reader.h"
 
 #include "base/log.h"

@@ -1,6 +1,7 @@
 /*
- * A server, spoken to: each step counts once for each part, only who may say
- * a thing is heard, and what is wrong is refused in words and changes nothing.
+ * A server with peers that the test plays: each step counts once for each part,
+ * a message is accepted only from a peer that may send it, and errors are
+ * reported and change nothing.
  */
 #include "server/server.h"
 

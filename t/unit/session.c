@@ -1,4 +1,5 @@
-/* Who has called a server, as what, and which run has it. */
+/* Which peers have connected to a server, in which role, and which run has
+   it. */
 #include "server/session.h"
 
 #include "post.h"

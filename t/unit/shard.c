@@ -1,7 +1,7 @@
 /*
- * What servers hold: first values whoever holds them, gradients applied to
- * the last bit or not at all, cuts that stay as they were, checkpoints that
- * restore under any other plan.
+ * The values that servers hold: initial values do not depend on the servers,
+ * gradients are applied to the last bit or not at all, cuts stay unchanged,
+ * checkpoints can be restored under any other plan.
  */
 #include "shard/shard.h"
 #include "shard/shard_private.h"

@@ -1,7 +1,5 @@
-/*
- * Arrays in memory that is shared with a program: where they lie, what is
- * written again, and that the other side cannot take the memory away.
- */
+/* Arrays in memory that is shared with a program: where they lie, which are
+   written again, and that the program cannot take the memory away. */
 #include "prog/shared_arrays.h"
 
 #include "sys/shared_memory.h"

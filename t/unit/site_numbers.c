@@ -1,4 +1,5 @@
-/* Which numbers workers of sites get: as few whole nodes as there can be. */
+/* The numbers that the workers of sites get: as many whole nodes as
+   possible. */
 #include "base/rng.h"
 #include "coord/site_numbers.h"
 

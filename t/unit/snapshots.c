@@ -1,4 +1,5 @@
-/* What a server holds for its coordinator, and the jobs that save and load. */
+/* The cuts that a server keeps for its coordinator, and the jobs that save and
+   load. */
 #include "server/snapshots.h"
 
 #include "model_fixture.h"

@@ -1,4 +1,5 @@
-/* Bytes come out of files, commands and compression whole, or not at all. */
+/* Bytes of files, commands and compressed files are read completely, or an
+   error is reported. */
 #include "data/source.h"
 
 #include "data/lines.h"

@@ -1,7 +1,5 @@
-/*
- * Pairs read many at a time are what strtoull() and strtof() make of them,
- * and where they are not, reading stops before them.
- */
+/* Pairs that are read many at a time are as strtoull() and strtof() read them;
+   where they cannot be read in this way, reading stops before them. */
 #include "data/lines.h"
 #include "data/number.h"
 

@@ -1,4 +1,5 @@
-/* However a file is cut, every record is read once, and found again. */
+/* Every record of a file is read once, however the file is cut, and is found
+   again. */
 #include "data/split.h"
 
 #include "examples.h"

@@ -1,6 +1,4 @@
-/*
- * What a join says of the staleness of its steps.
- */
+/* The staleness of steps in the line of a join. */
 #include "coord/coord_report.h"
 
 #include "base/rng.h"

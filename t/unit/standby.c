@@ -1,7 +1,7 @@
 /*
- * A server and its hot standby, with messages passed by hand: whatever order
- * things come in, what the server has answered the standby has, bit for bit,
- * and takes over with.
+ * A server and its hot standby, with messages that the test delivers: for any
+ * order of messages, the standby has all that the server has answered, bit for
+ * bit, when it takes over.
  */
 #include "prog/saver.h"
 #include "server/primary.h"

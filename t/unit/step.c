@@ -1,7 +1,5 @@
-/*
- * Steps that a program computes: what it is asked, what becomes of its answer,
- * and of what cannot be one.  Who answers here is a function.
- */
+/* Steps that a program computes: the calls that it gets, and what happens to
+   its answers and to malformed ones.  A function answers here. */
 #include "model_fixture.h"
 
 #include "model/external.h"

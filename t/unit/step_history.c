@@ -1,4 +1,4 @@
-/* What the steps since the newest checkpoint were. */
+/* The steps since the newest checkpoint. */
 #include "coord/step_history.h"
 
 #include "tap.h"

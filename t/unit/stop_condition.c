@@ -1,4 +1,5 @@
-/* A condition is a metric, a relation and a number, and nothing less. */
+/* A condition is a metric, a relation and a number; anything else is
+   refused. */
 #include "client/stop_condition.h"
 #include "model_fixture.h"
 

@@ -1,7 +1,5 @@
-/*
- * What strangers may do to a program that does not look: its net alone has to
- * hold them off.
- */
+/* Attacks of strangers on a program that does not read its connections: its net
+   alone must stop them. */
 #include "plain.h"
 #include "sys/clock.h"
 #include "sys/net.h"

@@ -1,6 +1,7 @@
 /*
- * The queue with a sampler: workers keep to their streams, idle ones help, and
- * whatever happens every step is given out, and every place read, once.
+ * The queue with a sampler: workers keep to their streams, idle workers help,
+ * and every step is leased once and every record is read once, whatever
+ * happens.
  */
 #include "coord/queue.h"
 

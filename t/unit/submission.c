@@ -1,6 +1,5 @@
-/*
- * What a submitter says to the coordinator, and what it makes of the answers.
- */
+/* The messages of a submitter to the coordinator, and how it handles the
+   answers. */
 #include "client/submission.h"
 
 #include "base/hash.h"

@@ -1,6 +1,5 @@
-/*
- * Submitters: whose turn it is, what is pending, what has been received.
- */
+/* Submitters: whose turn it is, which requests are pending, which results were
+   received. */
 #include "coord/submitters.h"
 
 #include "base/mem.h"

@@ -1,7 +1,5 @@
-/*
- * A table is what an array of rows beside an array of ids would be, whatever
- * has been pushed, shared, forgotten or waited for, and however it grew.
- */
+/* A table is the same as an array of rows beside an array of ids, whatever was
+   pushed, shared, evicted or admitted, and however it grew. */
 #include "tensor/table.h"
 
 #include "base/hash.h"

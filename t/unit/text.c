@@ -1,4 +1,4 @@
-/* Numbers, sizes and lists are read whole or not at all. */
+/* Numbers, sizes and lists are read completely or not at all. */
 #include "base/text.h"
 
 #include "tap.h"

@@ -1,4 +1,4 @@
-/* Ids come out sorted, once each, and every place finds its own. */
+/* Ids come out sorted and once each, and every place of an id points to it. */
 #include "model/unique_ids.h"
 
 #include "base/hash.h"

@@ -1,7 +1,5 @@
-/*
- * What every layer, activation and loss makes of given numbers, against its
- * formula written out.
- */
+/* The output of every layer, activation and loss for given numbers, against its
+   formula. */
 #include "model_fixture.h"
 
 #include "model/layer.h"

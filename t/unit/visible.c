@@ -1,4 +1,4 @@
-/* What may not be shown is not, of all characters and all bytes. */
+/* Characters and bytes that must not be printed are not printed. */
 #include "base/visible.h"
 #include "base/visible_text.h"
 

@@ -1,4 +1,5 @@
-/* Pulls that wait: the last of each peer and part, and no byte more. */
+/* Pulls that wait: the last one of each peer and part is kept, and no byte
+   more. */
 #include "server/waiting_pulls.h"
 
 #include "tap.h"

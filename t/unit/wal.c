@@ -1,7 +1,5 @@
-/*
- * A server that is killed and started again on its log is the one that it
- * was, bit for bit: everything that was answered, nothing twice.
- */
+/* A server that is killed and started again with its log has the same state,
+   bit for bit: everything that it had answered, and nothing twice. */
 #include "prog/wal.h"
 
 #include "store/disk.h"

@@ -1,7 +1,5 @@
-/*
- * The examples in ps-wire(7) are true: the code reads each, takes it for the
- * kind that the page says, and writes the same bytes.
- */
+/* The examples in ps-wire(7) are right: the code reads each, finds the kind
+   that the page says, and writes the same bytes. */
 #include "base/mem.h"
 #include "wire/keys.h"
 #include "wire/message.h"

@@ -1,7 +1,5 @@
-/*
- * A worker, spoken to by a coordinator and a server that the test plays: what
- * it answers, and what it dies of.
- */
+/* A worker with a coordinator and a server that the test plays: its answers,
+   and the errors that end it. */
 #include "worker/worker.h"
 
 #include "data/block.h"
