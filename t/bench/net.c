@@ -12,13 +12,13 @@
  * the first form, or with the process id of the first form in NET.
  *
  *	-n	number of nodes (2)
- *	-d	delay of each packet, as "60ms": a round trip takes twice as long
- *	-j	further delay of a packet, drawn up to this; packets stay in order
+ *	-d	delay of each packet, as "60ms": a round trip takes twice this
+ *	-j	further delay, drawn for each packet; packets stay in order
  *	-l	lost packets, in percent
  *	-r	megabits a second of the link of a site, in each direction; its
  *		queue has room for a quarter of a second
- *	-s	nodes of a site (1): they share its link; between them there is no
- *		delay, loss or link
+ *	-s	nodes of a site (1): they share its link; between them there is
+ *		no delay, loss or link
  *
  * Losses and delays are drawn from the same seed each time.  The status is 77,
  * with a message, where the system grants no namespaces or no TUN device.

@@ -30,7 +30,8 @@
 #define ROWS		4
 #define EVAL_RECORDS	23
 #define MAX_EVENTS	400000
-#define CALM		50000	/* from then on nothing happens: it must end */
+#define CALM		50000	/* events, after which nothing fails any more:
+				   the run must end */
 #define MAX_REQUESTS	32
 #define ENOUGH		UINT64_MAX
 
@@ -39,23 +40,28 @@ struct data {
 	struct batch batch, eval_batch;
 	bool begun, over;
 	uint64_t left, read;
-	uint64_t bad_at;	/* this record cannot be read */
+	uint64_t bad_at;	/* the record that cannot be read */
 	uint64_t evaluation, eval_at;
 };
 
-/* What was asked, and what has come of it. */
+/* A request, and its results so far. */
 struct asked {
 	char op;		/* t(rain) j(oin) e(val) s(ave) */
 	uint64_t steps, done, cancelled, errors, lines, batch;
 };
 
-struct plot {			/* what is to happen */
+struct plot {			/* the faults of a run */
 	size_t servers, workers;
-	uint64_t breaks, kills;		/* one of so many events; 0: never */
-	uint64_t losses;		/* of servers, which come back */
-	uint64_t deaths;		/* of coordinators, too */
-	uint64_t suspends;		/* asked to end, to be gone on with */
-	uint64_t full;			/* a record that cannot be kept */
+	uint64_t breaks, kills;		/* at one of this number of events; 0:
+					   never */
+	uint64_t losses;		/* deaths of servers, which are started
+					   again */
+	uint64_t deaths;		/* deaths of coordinators, which are,
+					   too */
+	uint64_t suspends;		/* suspensions of the run, which is
+					   resumed */
+	uint64_t full;			/* a journal record that finds no
+					   room */
 	uint64_t records, bad_at;	/* of the first worker */
 	uint64_t min_workers;
 	bool keep_going, checkpoint, stop, kill_server, no_disk;
@@ -78,14 +84,15 @@ struct cluster {
 	struct journal journal;
 	struct kept *kept;
 	size_t keeps, kept_room;
-	struct text results;		/* its file of them */
+	struct text results;		/* its file of results */
 	struct server *server[SERVERS];
 	struct worker *worker[NODES];
 	struct data data[NODES];
-	int workers;			/* that ever were */
+	int workers;			/* workers that were ever started */
 	uint64_t lives;			/* of servers */
 	char dir[32];			/* of checkpoints */
-	bool published;			/* one, or not; it is not told yet */
+	bool published;			/* whether it was published; not
+					   reported yet */
 	bool suspended;			/* by this coordinator */
 	struct fail why_not;
 	uint64_t now, ticked, events;
@@ -262,7 +269,7 @@ end_worker(struct cluster *c, int node)
 	sim_network_kill(&c->network, node);
 }
 
-/* kill -9: it has no last words. */
+/* kill -9: the worker sends nothing more. */
 static void
 kill_worker(struct cluster *c)
 {
@@ -324,7 +331,7 @@ field(const char *line, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) : UINT64_MAX;
 }
 
-/* Is all that was asked before done, and nothing behind it? */
+/* Have all requests before this one ended, and has none after it begun? */
 static bool
 in_its_place(const struct cluster *c, size_t id)
 {
@@ -361,7 +368,7 @@ take_line(struct cluster *c, const char *line)
 	size_t joined = 0;
 
 	if (id == UINT64_MAX)
-		return;		/* not a request's own */
+		return;		/* not the answer to a request */
 	c->wrong += id >= c->requests;
 	a->lines++;
 	if (strstr(line, "\"cancelled\":true")) {
@@ -457,7 +464,8 @@ save(struct cluster *c, struct server *server, const struct server_job *job)
 	server_saved(server, job, r < 0 ? NULL : &part, &why);
 }
 
-/* In a thread, while all others go on: it is told of some time later. */
+/* Publishes in a thread, while all others continue; the result is reported some
+   time later. */
 static void
 publish(struct cluster *c, const struct coord_job *job)
 {
@@ -544,7 +552,8 @@ find_newest(struct cluster *c)
 	checkpoint_list_free(&list);
 }
 
-/* What was said since is said again: what is in the file counts. */
+/* Results since the last record of the journal come again: the file decides
+   which lines count. */
 static void
 read_results_again(struct cluster *c)
 {
@@ -654,14 +663,15 @@ tick(struct cluster *c)
 	}
 }
 
-/* In rounds all go back together: that takes longer. */
+/* In rounds all servers go back together, which takes longer: faults are
+   rarer. */
 static uint64_t
 seldom(const struct cluster *c, uint64_t chance)
 {
 	return c->options.mode == MODE_SYNC ? 4 * chance : chance;
 }
 
-/* A server dies, one or more of them; after a while it is there again. */
+/* Kills one or more servers; they are started again after a while. */
 static void
 lose_servers(struct cluster *c)
 {
@@ -674,7 +684,7 @@ lose_servers(struct cluster *c)
 		if (!c->server[i] && rng_below(rng, 100) == 0)
 			c->server[i] = server_new(1000 + ++c->lives, 500,
 				sim_network_node(&c->network, 1 + (int)i));
-		/* Who dies after the last step takes its sums along. */
+		/* A server that dies after the last step loses its sums. */
 		if (!c->server[i] || calm || rng_below(rng, losses) > 0 ||
 		    last->done == last->steps)
 			continue;
@@ -940,7 +950,8 @@ weights(struct cluster *c, float *least, float *most)
 	free(place);
 	plan.term = c->term;
 	for (size_t i = 0; i < c->plot->servers; i++)
-		if (!c->server[i])	/* when the last step was done */
+		if (!c->server[i])	/* it died when the last step was
+					   done */
 			c->server[i] = server_new(1, 500, sim_network_node(
 				&c->network, 1 + (int)i));
 	left = ask_values(c, &plan);
@@ -993,7 +1004,7 @@ all_answered(const struct cluster *c)
 	return true;
 }
 
-/* Behind a barrier that was given up there is nothing that was done. */
+/* After a barrier that was given up no request is done. */
 static bool
 ends_once(const struct cluster *c)
 {
@@ -1013,9 +1024,11 @@ ends_once(const struct cluster *c)
 struct end {
 	int status;
 	const char *why;	/* is in the failure's text; NULL: none */
-	bool may_end_well;	/* or with 0, if it got that far */
-	bool inexact;		/* some steps were given up half-way */
-	bool deaths;		/* of workers, of their own accord */
+	bool may_end_well;	/* or it ends with 0, if the fault came too
+				   late */
+	bool inexact;		/* some steps were given up after a part of them
+				   was applied */
+	bool deaths;		/* workers end with errors */
 };
 
 static bool
@@ -1025,8 +1038,11 @@ as_it_should(struct cluster *c, const struct end *end)
 	const float done = (float)c->done;
 	float least = done, most = done;
 
-	/* A run that ended early had no plan for its servers; and there may be
-	   none when somebody goes on with one that had told them to stop. */
+	/*
+	 * A run that ended early may have no plan for its servers; and there
+	 * may be none when a coordinator resumed a run whose servers had been
+	 * told to stop.
+	 */
 	bool held = c->plot->kill_server || weights(c, &least, &most) ||
 		c->done == 0 || (c->plot->stop && c->plot->deaths);
 
@@ -1087,7 +1103,7 @@ runs(const char *name, const struct plot *plot, uint64_t seeds,
 	named(good && unchecked < seeds / 4, name);
 }
 
-/* All is done, whatever happens to wires and workers. */
+/* All requests are done, although wires break and workers die. */
 static void
 through_thick_and_thin(void)
 {
@@ -1106,7 +1122,8 @@ through_thick_and_thin(void)
 	     SEEDS, &well);
 }
 
-/* What servers lose is run again, for them alone: to the same sums. */
+/* Steps that servers lost are run again for these servers alone, to the same
+   sums. */
 static void
 lost_servers(void)
 {
@@ -1124,7 +1141,7 @@ lost_servers(void)
 	     .breaks = 300, .kills = 500 }, 40, &well);
 }
 
-/* Another coordinator goes on with what was kept. */
+/* Another coordinator resumes the run from the journal. */
 static void
 lost_coordinators(void)
 {
@@ -1146,7 +1163,7 @@ lost_coordinators(void)
 	     .checkpoint = true }, 40, &well);
 }
 
-/* Told to end, it is left to be gone on with: all is done, once. */
+/* A suspended run is resumed: every request is done, once. */
 static void
 suspended(void)
 {

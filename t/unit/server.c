@@ -30,7 +30,7 @@ static const char model[] =
 	"loss mean_squared_error p\n"
 	"optimizer sgd learning_rate=1\n";
 
-/* The last thing it said, and to whom. */
+/* The last message of the server, and its receiver. */
 static struct said {
 	uint64_t peer;
 	struct message m;
@@ -64,7 +64,7 @@ record(void *to, uint64_t peer, const struct message *m)
 	return 0;
 }
 
-/* Bytes that wait for whomever. */
+/* Bytes that wait to be read, for any peer. */
 static size_t unread;
 
 static size_t
@@ -77,7 +77,7 @@ count_unread(void *to, uint64_t peer)
 
 static struct outbox outbox = { .send = record, .unread = count_unread };
 
-/* What it answers. */
+/* Delivers a message; returns the kind of the answer. */
 static enum message_kind
 tell(uint64_t peer, struct message m)
 {
@@ -99,7 +99,7 @@ refuses(uint64_t peer, struct message m, enum fail_kind kind,
 	return false;
 }
 
-/* ---- what is said to it ---- */
+/* ---- messages to the server ---- */
 
 static struct message
 hello(enum role role)
@@ -113,7 +113,7 @@ hello(enum role role)
 	return m;
 }
 
-/* What is meant for a coordinator: from a server, with where it listens. */
+/* A HELLO for a coordinator: from a server, with its endpoint. */
 static struct message
 hello_without_run(enum role role)
 {
@@ -143,7 +143,7 @@ plan_message(void)
 	return m;
 }
 
-/* Of the same run, but not the one that it has. */
+/* A plan of the same run, but another one. */
 static struct message
 other_plan(void)
 {
@@ -245,7 +245,7 @@ pushed(struct message m)
 		(enum outcome)said.m.values.outcome : OUTCOME_NONE;
 }
 
-/* Is every weight that was pushed to -times what one push says? */
+/* Is every weight that was pushed to now -times the gradient of one push? */
 static bool
 applied(float times)
 {
@@ -258,7 +258,7 @@ applied(float times)
 	return true;
 }
 
-/* As bfloat16, in which these gradients are exact. */
+/* The same message in bfloat16, which holds these gradients exactly. */
 static struct message
 narrow(struct message m)
 {
@@ -275,7 +275,7 @@ narrow(struct message m)
 	return m;
 }
 
-/* Is the answer -times what one push says, as bfloat16? */
+/* Has the answer -times the gradient of one push, in bfloat16? */
 static bool
 said_narrow(float times)
 {
@@ -342,7 +342,7 @@ greetings(void)
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_BYE }) == 0);
 }
 
-/* Its standby was promoted: it ends, and whoever told it so hears why. */
+/* Its standby was promoted: the server ends, and answers with the reason. */
 static void
 succeeded(void)
 {
@@ -368,7 +368,7 @@ succeeded(void)
 	ok(server_over(server, &f) && strcmp(f.text, why) == 0);
 }
 
-/* Who may say what. */
+/* Which peer may send which message. */
 static void
 rights(void)
 {
@@ -396,7 +396,8 @@ rights(void)
 	ok(refuses(WORKER, pull(WIRE_NONE), FAIL_PROTOCOL,
 		   "say HELLO first"));
 
-	/* Another connection of the coordinator's: the old one is nobody. */
+	/* A new connection of the coordinator: messages of the old one are
+	   refused. */
 	equals(tell(OTHER, hello(ROLE_COORDINATOR)), MESSAGE_WELCOME);
 	ok(refuses(COORD, mark(11), FAIL_AGAIN,
 		   "this server belongs to another coordinator"));
@@ -522,7 +523,7 @@ strangers(void)
 	equals(pushed(push(10)), OUTCOME_APPLIED);
 }
 
-/* A step that has nothing for a part has ended there all the same. */
+/* A step that pushes nothing to a part has ended there, too. */
 static void
 no_examples(void)
 {
@@ -697,10 +698,8 @@ cuts(void)
 		   "too many cuts are held"));
 }
 
-/*
- * A cut of the steps below 13: step 11 comes behind step 14, twice, and is in
- * it once; what is above is not.
- */
+/* A cut of the steps below 13: step 11 comes after step 14, twice, and is in
+   the cut once; steps above are not. */
 static void
 late_pushes(void)
 {
@@ -777,7 +776,7 @@ files(void)
 	server_load(server, &job, NULL, NULL, &why);
 	ok(said.m.kind == MESSAGE_REFUSED && applied(2));
 
-	/* Behind it the shard is another one, and this cut of none. */
+	/* After a LOAD the shard is another one, and has no such cut. */
 	tell(COORD, cut(MESSAGE_SAVE, 1));
 	ok(server_job(server, &job) && job.kind == JOB_SAVE);
 	m = cut(MESSAGE_LOAD, WIRE_NONE);
@@ -804,7 +803,8 @@ can_save(void *self, enum saves saves, uint64_t which, struct fail *f)
 		fail(f, FAIL_CONFIG, "nowhere to save to") : 0;
 }
 
-/* What does not fit is refused; what is not made any more is not answered. */
+/* A plan that needs too much memory is refused.  A PLAN or LOAD that a signal
+   interrupts is not answered. */
 static void
 limits(void)
 {
@@ -820,8 +820,8 @@ limits(void)
 	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
 	server_limit(server, (uint64_t)bytes, stopped);
 
-	/* It has nowhere to save to, which is told before there is anything
-	   to save; what it has already it keeps. */
+	/* The server has no folder for checkpoints, and reports that before
+	   there is anything to save; it keeps the values that it has. */
 	struct message saving = plan_message();
 
 	saving.plan.saves = SAVES;
@@ -835,7 +835,8 @@ limits(void)
 	equals(tell(COORD, plan_message()), MESSAGE_OK);
 	equals(tell(COORD, saving), MESSAGE_OK);
 
-	/* What is there goes, and nothing comes in its place. */
+	/* A LOAD that is interrupted drops the old values, and makes no
+	   others. */
 	stop = true;
 	struct message m = cut(MESSAGE_LOAD, WIRE_NONE);
 
@@ -844,7 +845,8 @@ limits(void)
 	ok(refuses(COORD, mark(12), FAIL_AGAIN, "another run"));
 }
 
-/* Who reads nothing is given no more, and what it pushed is not applied. */
+/* A peer that does not read gets no more values, and its pushes are not
+   applied. */
 static void
 deaf(void)
 {
@@ -862,7 +864,8 @@ deaf(void)
 	ok(pushed(pushpull(10)) == OUTCOME_APPLIED && applied(2));
 }
 
-/* Room for so many peers, not counting those who left without a word. */
+/* There is room for this number of peers, without those that left without
+   BYE. */
 static void
 leavers(void)
 {
@@ -883,7 +886,8 @@ leavers(void)
 
 #define IDLE	1000
 
-/* Its time passes, while the coordinator says this, or nothing.  Is it over? */
+/* Lets time pass while the coordinator sends this, or nothing.  Has the server
+   ended? */
 static bool
 passes(uint64_t ms, uint64_t peer, enum message_kind kind, struct fail *f)
 {
@@ -899,7 +903,7 @@ passes(uint64_t ms, uint64_t peer, enum message_kind kind, struct fail *f)
 	return over;
 }
 
-/* Until the limit, give or take a look, and no longer. */
+/* Does it wait until the limit, to within one look, and no longer? */
 static bool
 waits(const char *why)
 {
@@ -959,7 +963,7 @@ idle(void)
 	named(waits("been silent"), "and not for that one for ever");
 }
 
-/* A coordinator that ends before it has begun has no run to end. */
+/* A coordinator that ends before its run has begun ends no run. */
 static void
 left_early(void)
 {
@@ -1065,7 +1069,8 @@ rounds(void)
 	equals(pushed(replica(12, 0, 1)), OUTCOME_VOID);
 	equals(pushed(replica(13, 0, 1)), OUTCOME_STAGED);
 
-	/* A pull that waits comes as it was asked for; replicas may differ. */
+	/* A pull that waits is answered in the codec that it asked for;
+	   replicas may differ. */
 	late = narrow(late);
 	late.pull.after = 14;
 	server_receive(server, WORKER, &late, now);

@@ -10,7 +10,7 @@
 #include "server_replay.h"
 #include "tap.h"
 
-/* The standby calls at any time, the server dies at any time after. */
+/* The standby connects at any time, and the server dies at any time after. */
 static bool
 interleaving(uint64_t seed)
 {
@@ -36,7 +36,8 @@ interleaving(uint64_t seed)
 			server_flush(standby.server);
 	}
 	in_sync = primary.told;
-	if (!in_sync) {		/* then nobody would have it take over */
+	if (!in_sync) {		/* without that the coordinator would not
+				   promote it */
 		end();
 		return true;
 	}
@@ -68,7 +69,7 @@ interleavings(void)
 	named(all, "whatever was answered the standby has, bit for bit");
 }
 
-/* So many answers to the script were given. */
+/* Were this number of the script's messages answered? */
 static bool
 answered(uint64_t count)
 {
@@ -91,7 +92,7 @@ in_sync(void)
 		receive_script(&primary, ++heard);
 }
 
-/* Only the coordinator lets a server go on without its standby. */
+/* Only the coordinator may let a server continue without its standby. */
 static void
 stalled(void)
 {
@@ -109,7 +110,7 @@ stalled(void)
 	receive_script(&primary, ++heard);
 	ok(answered(41));
 
-	/* It wakes up, and begins anew. */
+	/* The standby wakes up, and begins anew. */
 	primary.told = false;
 	deliver_all();
 	ok(primary.told && primary.standby_life == 2);
@@ -136,7 +137,8 @@ broken(void)
 	greet(&primary, COORD, ROLE_COORDINATOR, TERM);
 	ok(primary.told && primary.standby_life == 0);
 
-	/* The coordinator that counts on it learns so in its new term. */
+	/* A coordinator that relies on the standby learns of it in the new
+	   term. */
 	primary.told = false;
 	notify_plan(&primary, TERM + 1, 2);
 	ok(primary.told && primary.standby_life == 0 &&
@@ -145,7 +147,7 @@ broken(void)
 	ok(answered(21));
 	end();
 
-	/* One of whom the coordinator never heard may just go. */
+	/* A standby that the coordinator never heard of may be dropped. */
 	struct rng rng = { 5, 0 };
 
 	begin(&rng);
@@ -160,10 +162,8 @@ broken(void)
 	end();
 }
 
-/*
- * A PLAN that knows of no standby may be long on its way: the server obeys it,
- * and goes on alone, when the coordinator already knows of the standby.
- */
+/* A PLAN without a standby may be late: the server obeys it, and continues
+   alone, when the coordinator already knows of the standby. */
 static void
 a_late_plan(void)
 {
@@ -188,7 +188,7 @@ a_late_plan(void)
 	ok(primary.said.kind == MESSAGE_OK && primary.said.ok.standby == 2);
 	end();
 
-	/* Nobody counts on it yet: it may be lost. */
+	/* The coordinator does not rely on it yet, so it may be lost. */
 	in_sync();
 	deliver_all();
 	unreachable = true;
@@ -201,7 +201,8 @@ a_late_plan(void)
 	end();
 }
 
-/* Nobody waits long for one of whom the coordinator does not know. */
+/* A server does not wait long for a standby that the coordinator does not
+   know. */
 static void
 silent(void)
 {
@@ -216,7 +217,8 @@ silent(void)
 		receive_script(&primary, ++heard);
 	ok(answered(20) && !primary.told);
 
-	/* It has the cut, and does not say that it holds what came since. */
+	/* The standby has the cut, and does not acknowledge the messages
+	   since. */
 	for (int i = 0; i < 1000; i++)
 		side_receive(&primary, STANDBY, &okay);
 	receive_script(&primary, ++heard);
@@ -226,7 +228,7 @@ silent(void)
 	server_receive(primary.server, COORD, &ping, 1002);
 	ok(answered(21) && !primary.told);
 
-	/* It awakes, and begins anew. */
+	/* The standby wakes up, and begins anew. */
 	deliver_all();
 	ok(primary.told && primary.standby_life == 2);
 	end();
@@ -256,7 +258,7 @@ behind(void)
 	end();
 }
 
-/* What the coordinator counts on is not thrown away. */
+/* State that the coordinator relies on is not dropped. */
 static void
 promised(void)
 {
@@ -266,7 +268,7 @@ promised(void)
 	deliver_all();
 	greet(&standby, WORKER, ROLE_WORKER, TERM);
 	equals(standby.said.kind, 0);
-	notify_plan(&standby, TERM, 0);	/* from nobody: refused */
+	notify_plan(&standby, TERM, 0);	/* from no coordinator: refused */
 	equals(server_acted(standby.server), 19);
 	greet(&standby, COORD, ROLE_COORDINATOR, TERM + 1);
 
@@ -300,7 +302,7 @@ replaced(void)
 	struct side next;
 	struct fail f;
 
-	/* It follows the one that took over, and may hear of that. */
+	/* It becomes the standby of the server that took over. */
 	hello.hello.version = WIRE_VERSION;
 	hello.hello.role = ROLE_SERVER;
 	hello.hello.term = TERM + 1;
@@ -309,7 +311,7 @@ replaced(void)
 	side_receive(&next, WORKER, &hello);
 	ok(!server_over(next.server, &f));
 
-	/* It may be there too early, and a standby has no standby. */
+	/* It may come too early: a standby has no standby. */
 	hello.hello.role = ROLE_STANDBY;
 	hello.hello.life = 2;
 	side_receive(&next, WORKER, &hello);
@@ -321,7 +323,7 @@ replaced(void)
 	ok(!server_over(standby.server, &f));
 	end();
 
-	/* Who has not got all yet ends. */
+	/* A standby that has not received everything yet ends. */
 	begin(&rng);
 	receive_script(&primary, ++heard);
 	call();
@@ -333,7 +335,8 @@ replaced(void)
 	ok(server_over(standby.server, &f) && f.kind == FAIL_AGAIN);
 	end();
 
-	/* Who has no memory for it, too: it would be asked again for ever. */
+	/* So does one without enough memory: it would be asked again for
+	   ever. */
 	begin(&rng);
 	server_limit(standby.server, 1000, NULL);
 	receive_script(&primary, ++heard);
@@ -345,7 +348,7 @@ replaced(void)
 	   strncmp(f.text, "its variables need ", 19) == 0);
 	end();
 
-	/* Who has nothing at all, too. */
+	/* So does one that has nothing. */
 	side_new(&standby, 2);
 	call();
 	side_receive(&standby, PRIMARY, &refused);
@@ -356,7 +359,7 @@ replaced(void)
 	side_free(&next);
 }
 
-/* The primary is to load a checkpoint, and its standby hears of it. */
+/* The primary loads a checkpoint, and its standby gets the same LOAD. */
 static struct server_job
 load_both(void)
 {
@@ -378,7 +381,7 @@ load_both(void)
 	return job;
 }
 
-/* What its primary has loaded a standby may not find any more. */
+/* A standby may not find the checkpoint that its primary has loaded. */
 static void
 lacking(void)
 {
@@ -424,7 +427,7 @@ lacking(void)
 	saver_free(nowhere);
 }
 
-/* Who is told to stop has its standby leave first. */
+/* A server that must stop lets its standby leave first. */
 static void
 stopped(void)
 {

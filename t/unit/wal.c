@@ -48,7 +48,8 @@ receive_all(struct rng *rng, uint64_t until)
 	}
 }
 
-/* Died, and is back: the same as one that was told so many for good? */
+/* Has the server, killed and started again, the state of one that received this
+   number of messages? */
 static bool
 comes_back(uint64_t count)
 {
@@ -118,7 +119,7 @@ add_coord(enum message_kind kind, uint64_t published)
 	add(&m, COORD);
 }
 
-/* What it was asked to save is written, and published. */
+/* Writes and publishes the checkpoint that the server was asked to save. */
 static void
 publish(struct side *s)
 {
@@ -197,21 +198,21 @@ segments(void)
 	ok(comes_back(script.last));
 	clear();
 
-	/* One that did, though the server had not been told. */
+	/* A checkpoint that was published, though the server was not told. */
 	receive_cut(false, true);
 	ok(comes_back(script.last));
 	ok(!segment("00000001") && segment("00000002"));
 	clear();
 	disk_remove_folder("ckpt-00000010", &none);
 
-	/* There is no cut without the steps above it: no segment begins. */
+	/* There is no cut without the steps above it, so no segment begins. */
 	receive_cut(true, false);
 	ok(segment("00000001") && !segment("00000002"));
 	ok(comes_back(script.last));
 	clear();
 	disk_remove_folder("ckpt-00000010", &none);
 
-	/* What was before is gone, then the checkpoint is, too. */
+	/* The older segments are gone, and then the checkpoint, too. */
 	receive_cut(false, true);
 	side_receive(&primary, COORD, &thaw);
 	run_log(&primary);
@@ -227,7 +228,7 @@ segments(void)
 	clear();
 }
 
-/* One byte is another. */
+/* Changes one byte. */
 static void
 damage(const char *path, long at)
 {
@@ -261,7 +262,8 @@ damaged(void)
 {
 	struct message freeze = { .kind = MESSAGE_FREEZE };
 
-	/* What the last segment begins with: it is not torn in the making. */
+	/* A damaged beginning of the last segment: it cannot be torn, as it was
+	   synced. */
 	receive_cut(false, false);
 	damage("log-0/00000002", RECORD_HEAD);
 	named(refused("./log-0/00000002: damaged at byte 0 of "),
@@ -269,7 +271,7 @@ damaged(void)
 	ok(segment("00000002"));
 	clear();
 
-	/* One in the middle. */
+	/* A missing segment in the middle. */
 	receive_cut(false, false);
 	freeze.cut.run = plan_run(&plan);
 	freeze.cut.term = TERM;
@@ -284,7 +286,7 @@ damaged(void)
 	clear();
 }
 
-/* It would begin anew, but is still writing: it keeps its run and its log. */
+/* A server that is still writing a checkpoint keeps its run and its log. */
 static void
 busy(void)
 {

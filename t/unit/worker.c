@@ -152,7 +152,7 @@ plan_of(uint64_t term)
 	return m;
 }
 
-/* It has a plan, and its server lets it in. */
+/* Brings the worker to the point where it has a plan and its server answers. */
 static void
 ready(void)
 {
@@ -193,7 +193,7 @@ fill(void)
 	batch.prepared = false;
 }
 
-/* All parts are pulled for and there. */
+/* All parts were pulled, and have arrived. */
 static void
 served(void)
 {
@@ -442,7 +442,7 @@ exhausted(void)
 	end();
 }
 
-/* Of a program that will not answer again the worker dies. */
+/* A worker dies when its program will not answer again. */
 static void
 broken_layer(void)
 {
@@ -497,7 +497,7 @@ evaluations(void)
 	end();
 }
 
-/* All that has been asked of the server is answered; how many parts of each. */
+/* The server answers all requests; counts the parts of each kind. */
 static void
 answer_all(size_t *cut, size_t *pushed)
 {
