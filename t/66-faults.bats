@@ -709,7 +709,7 @@ this server belongs to another coordinator)$"
 	gone "${server[0]}"
 	assert_equal "$status" 75
 	run -0 cat "$was"
-	[[ $output == *' server 0 is at tcp://'*' and alive' ]]
+	[[ $output == *' server 0 is alive already, at tcp://'* ]]
 	server[0]=$pid
 	steps 2
 	finishes 7
