@@ -273,7 +273,7 @@ pass() {
 	exec 7>&-
 	cat <&8
 	wait "$coord" || true
-	run -0 grep -c 'initial values, [0-9]* steps are run again' coord.log
+	run -0 grep -c 'initial values; [0-9]* steps are run again' coord.log
 	# What was voided nobody visits; all else is visited once.
 	run -0 sed -nE 's/.*"records":6000,"missed":([0-9]+).*/\1/p' line
 	missed=$output

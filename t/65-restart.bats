@@ -107,7 +107,7 @@ need_numpy() {
 	dies "$server1"
 	serve 1
 	wait "$coord"
-	run -0 grep -c "initial values, [0-9]* steps are run again" \
+	run -0 grep -c "initial values; [0-9]* steps are run again" \
 		"$PWD/ps-coord.3.log"
 }
 
