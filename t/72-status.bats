@@ -447,12 +447,12 @@ sums() {
 	sed -i 's/^logit = dense x/h = dense x units=2000\nlogit = dense h/' \
 		model.ps
 	coord --checkpoint="$PWD/ckpt" -d data.csv --status=run.prom \
-		--push=int8
+		--push=onebit --mode=sync --replicas=1
 	launch ps-relay -c "$at/c" -b "$at/r" --site=here
 	launch ps-work -c "$at/c" --site=here
 	printf '%s\n' 'epoch 1' save >&7
 	until grep -q ^pskit_relay_workers run.prom &&
-		grep -q ^pskit_gradient_error run.prom &&
+		grep -q ^pskit_residual_norm run.prom &&
 		grep -q ^pskit_checkpoint_step run.prom; do
 		kill -0 "$coord"
 	done 2>/dev/null
