@@ -328,6 +328,12 @@ sync_drop_residuals(struct coord *c, uint64_t below)
 	report_lost(c, before, "as steps behind them were given up");
 }
 
+bool
+sync_waits_for_holders(const struct coord *c, const struct member *w)
+{
+	return c->sync->rounds && rounds_wait_for_holders(c->sync->rounds, w);
+}
+
 uint64_t
 sync_residuals_lost(const struct coord *c)
 {

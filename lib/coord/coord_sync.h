@@ -37,6 +37,8 @@ void sync_decide(struct coord *, bool last);
 void sync_send_residuals(struct coord *);
 void sync_drop_residuals(struct coord *, uint64_t below);
 uint64_t sync_residuals_lost(const struct coord *);
+/* See rounds_wait_for_holders(). */
+bool sync_waits_for_holders(const struct coord *, const struct member *);
 
 size_t sync_replicas(const struct coord *);	/* 0: no rounds */
 /* Is this the "worker" that the queue leases steps to in sync: the rounds? */

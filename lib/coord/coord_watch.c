@@ -14,6 +14,7 @@
 #include "coord/coord_members.h"
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
+#include "coord/coord_sync.h"
 #include "coord/scheduler.h"
 
 #include <stdlib.h>
@@ -292,12 +293,13 @@ steps_run(const struct coord *c)
 	return had && c->scheduler->busy(c);
 }
 
+/* Returns a worker that could be given a step. */
 static const struct member *
 free_worker(const struct coord *c)
 {
 	const struct member *w = c->member;
 
-	while (w && !worker_leasable(w))
+	while (w && (!worker_leasable(w) || sync_waits_for_holders(c, w)))
 		w = w->next;
 	return w;
 }

@@ -308,6 +308,22 @@ is_held(const struct rounds *r, size_t k, const void *worker)
 	return r->holders && holders_other(r->holders, k, worker);
 }
 
+bool
+rounds_wait_for_holders(const struct rounds *r, const void *worker)
+{
+	bool waits = false;
+
+	for (size_t i = 0; i < r->open; i++)
+		for (size_t k = 0; k < r->replicas; k++) {
+			if (!is_free(&r->round[i].replica[k]))
+				continue;
+			if (!is_held(r, k, worker))
+				return false;
+			waits = true;
+		}
+	return waits;
+}
+
 /*
  * A replica that nobody is at: the worker's own, else one that nobody owns,
  * else, if any is set, any.  Returns the number of replicas if there is none.

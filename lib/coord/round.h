@@ -186,6 +186,10 @@ bool rounds_decided(const struct rounds *, uint64_t step);
 void rounds_push(struct rounds *, const void *worker, const struct attempt *,
 		 enum push_how *, struct residual *);
 
+/* Are there replicas that nobody is at, and have other workers the residuals of
+   all of them?  Then this worker waits for those. */
+bool rounds_wait_for_holders(const struct rounds *, const void *worker);
+
 /* See holders_lose(), holders_drop() and holders_reset().  What is lost is also
    counted by rounds_residuals_lost(), as is what rounds_settle() finds lost. */
 size_t rounds_lose_residuals(struct rounds *, const void *worker);

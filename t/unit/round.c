@@ -377,6 +377,28 @@ pushes(struct rounds *r, int n, struct attempt at, enum push_how how,
 }
 
 static void
+held(void)
+{
+	struct rounds *r = begin(1, 0);
+
+	rounds_keep_residuals(r);
+	ok(gives(r, 1, 10, 0, 1) && !rounds_wait_for_holders(r, W(2)));
+	rounds_decide(r, false);
+	ok(pushes(r, 1, try(10, 0, 1), PUSH_CODED, 0, 0) &&
+	   done(r, 1, try(10, 0, 1), -1));
+	rounds_settle(r);
+	rounds_close(r);
+	ok(nothing(r, 2));
+	ok(rounds_wait_for_holders(r, W(2)));
+	named(!rounds_wait_for_holders(r, W(1)), "others wait for the holder");
+	rounds_lose(r, W(1));
+	rounds_lose_residuals(r, W(1));
+	named(!rounds_wait_for_holders(r, W(2)) && gives(r, 2, 11, 0, 1),
+	      "and no longer when it is lost");
+	rounds_free(r);
+}
+
+static void
 residuals(void)
 {
 	struct rounds *r = begin(2, 1);
@@ -446,6 +468,7 @@ main(void)
 	empty_replicas();
 	backups();
 	residuals();
+	held();
 	sums();
 	for (uint64_t seed = 1; seed <= 200; seed++)
 		good = chaos(seed) && good;
