@@ -67,6 +67,16 @@ server_answers(struct message m)
 	coordinator_hears(SERVER, &m);
 }
 
+/* An evaluation has a cut, and A is asked to score it. */
+static void
+begin_scoring(void)
+{
+	ask(eval);
+	ok(freezes(0));
+	server_answers(message_answer(&last_posted->m, MESSAGE_OK));
+	ok(says(A, MESSAGE_EVALUATE));
+}
+
 /* Steps 0 and 1 in front of it, step 2 behind. */
 static void
 scored(void)
@@ -151,10 +161,7 @@ safe_on_disk(void)
 
 	options.journal = &journal;
 	begin();
-	ask(eval);
-	ok(freezes(0));
-	server_answers(message_answer(&last_posted->m, MESSAGE_OK));
-	ok(says(A, MESSAGE_EVALUATE));
+	begin_scoring();
 	request = last_posted->m.request;
 	ask("{\"op\":\"join\"}");
 	ask("train");
@@ -212,10 +219,7 @@ refused(void)
 	   says(SERVER, MESSAGE_THAW));
 	checked(!queue_background(c->queue, 0) && ending_status(c) ==
 		FAIL_AGAIN);
-	ask(eval);
-	ok(freezes(0));
-	server_answers(message_answer(&last_posted->m, MESSAGE_OK));
-	ok(says(A, MESSAGE_EVALUATE));
+	begin_scoring();
 	m = message_refuse(&last_posted->m, FAIL_AGAIN, "it is not held");
 	coordinator_hears(A, &m);
 	named(coord_output(c)->size == 0 && says(SERVER, MESSAGE_THAW) &&
@@ -238,10 +242,7 @@ out_of_order(void)
 	struct message m;
 
 	begin();
-	ask(eval);
-	ok(freezes(0));
-	server_answers(message_answer(&last_posted->m, MESSAGE_OK));
-	ok(says(A, MESSAGE_EVALUATE));
+	begin_scoring();
 	m = message_refuse(&last_posted->m, FAIL_AGAIN, "it is not held");
 	ask("{\"op\":\"eval\",\"id\":8,\"background\":true}");
 	ok(freezes(0));
@@ -268,10 +269,7 @@ lost(void)
 	uint64_t was;
 
 	begin();
-	ask(eval);
-	ok(freezes(0));
-	server_answers(message_answer(&last_posted->m, MESSAGE_OK));
-	ok(says(A, MESSAGE_EVALUATE));
+	begin_scoring();
 	was = last_posted->m.request;
 	coord_down(c, SERVER, now);
 	coord_up(c, SERVER, now);
