@@ -281,21 +281,24 @@ slice_of(const struct piece *piece, const struct span *span)
 	return plan_slice(piece, piece->table ? span->rows : span->count);
 }
 
+static struct encoding
+encoding_of(const struct client *c, bool coded, uint64_t step)
+{
+	return coded ? plan_encoding(c->plan, step) :
+		(struct encoding){ NULL, 0 };
+}
+
 /* The encoding of the gradients, and of the values, of the exchange. */
 static struct encoding
 pushed_encoding(const struct client *c)
 {
-	return c->exchange.push_coded ?
-		plan_encoding(c->plan, c->exchange.step) :
-		(struct encoding){ NULL, 0 };
+	return encoding_of(c, c->exchange.push_coded, c->exchange.step);
 }
 
 static struct encoding
 pulled_encoding(const struct client *c)
 {
-	return c->exchange.pull_coded ?
-		plan_encoding(c->plan, c->exchange.pull_step) :
-		(struct encoding){ NULL, 0 };
+	return encoding_of(c, c->exchange.pull_coded, c->exchange.pull_step);
 }
 
 static struct codec_slice
