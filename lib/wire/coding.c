@@ -220,14 +220,11 @@ refuse(const struct coding_rule *r, const struct variable *v, struct fail *f)
 			    "bytes, is a bias or a moving average, or has l1 "
 			    "or ftrl, and always travels as floats",
 			    r->option, what, v->name, EXACT_BYTES);
-	if (r->delta)
+	if (r->delta || r->codec->sparse)
 		return fail(f, FAIL_CONFIG, "%s: %s: %s is a table, or waits "
-			    "for no round: " DELTA "%s is not for it",
-			    r->option, what, v->name, r->codec->name);
-	if (r->codec->sparse)
-		return fail(f, FAIL_CONFIG, "%s: %s: %s is a table, or waits "
-			    "for no round: %s is not for it", r->option, what,
-			    v->name, r->codec->name);
+			    "for no round: %s%s is not for it", r->option,
+			    what, v->name, r->delta ? DELTA : "",
+			    r->codec->name);
 	return fail(f, FAIL_CONFIG, "%s: %s: %s is not a table: its values "
 		    "cannot be pulled as %s, but as " DELTA "%s in rounds",
 		    r->option, what, v->name, r->codec->name,
