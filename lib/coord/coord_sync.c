@@ -243,29 +243,31 @@ lease_replica(struct coord *c, struct member *w, size_t has, bool few)
 
 /* ---- residuals ---- */
 
-/* Say that residuals were lost since there were so many of them. */
-static void
-report_lost(struct coord *c, uint64_t before, const char *how)
+static bool
+has_residuals(const struct coord *c)
 {
-	const uint64_t lost = sync_residuals_lost(c) - before;
+	return c->sync->rounds && rounds_has_residuals(c->sync->rounds);
+}
 
+/* Say that residuals are lost, if any are. */
+static void
+report_lost(struct coord *c, size_t lost, const char *how)
+{
 	if (lost > 0)
-		report_warning(c, "the residuals of %llu replicas are lost "
-			       "%s: of their gradients a part is missing that "
-			       "was not sent yet", (unsigned long long)lost,
-			       how);
+		report_warning(c, "the residuals of %zu replicas are lost %s: "
+			       "of their gradients a part is missing that was "
+			       "not sent yet", lost, how);
 }
 
 /* A worker that takes no steps any more does not push its residuals. */
 static void
 lose_residuals(struct coord *c, const struct member *w)
 {
-	const uint64_t before = sync_residuals_lost(c);
+	const size_t lost = rounds_lose_residuals(c->sync->rounds, w);
 	char with[WIRE_NAME + 8];
 
-	rounds_lose_residuals(c->sync->rounds, w);
 	snprintf(with, sizeof(with), "with %s", w->name);
-	report_lost(c, before, with);
+	report_lost(c, lost, with);
 }
 
 bool
@@ -309,7 +311,7 @@ send_residual(struct coord *c, struct member *w, struct leased *l)
 void
 sync_send_residuals(struct coord *c)
 {
-	if (!c->sync->rounds || !codings_residual(c->plan.codings))
+	if (!has_residuals(c))
 		return;
 	for (struct member *w = c->member; w; w = w->next)
 		for (size_t i = 0; worker_answers(w) && i < c->o.in_flight;
@@ -320,12 +322,9 @@ sync_send_residuals(struct coord *c)
 void
 sync_drop_residuals(struct coord *c, uint64_t below)
 {
-	const uint64_t before = sync_residuals_lost(c);
-
-	if (!c->sync->rounds)
-		return;
-	rounds_drop_residuals(c->sync->rounds, below);
-	report_lost(c, before, "as steps behind them were given up");
+	if (c->sync->rounds)
+		report_lost(c, rounds_drop_residuals(c->sync->rounds, below),
+			    "as steps behind them were given up");
 }
 
 bool
@@ -347,7 +346,8 @@ give(struct coord *c, const struct lease_room *room)
 	const bool few = again &&
 		workers_ready(c) < rounds_replicas(c->sync->rounds);
 
-	for (const struct member *w = again ? c->member : NULL; w; w = w->next)
+	for (const struct member *w = again && has_residuals(c) ? c->member :
+	     NULL; w; w = w->next)
 		if (!w->gone && (!worker_answers(w) || w->exhausted))
 			lose_residuals(c, w);
 	while (c->sync->rounds && open_round(c, room))
@@ -445,12 +445,8 @@ ask_servers(struct coord *c, enum message_kind kind)
 	m.frame[0] = (struct frame){ s->attempts.data, s->attempts.size,
 				     NULL };
 	s->state = kind == MESSAGE_COMMIT ? END_COMMITTING : END_CHECKING;
-	if (kind == MESSAGE_COMMIT) {
-		const uint64_t before = sync_residuals_lost(c);
-
-		rounds_settle(s->rounds);
-		report_lost(c, before, "with their workers");
-	}
+	if (kind == MESSAGE_COMMIT)
+		report_lost(c, rounds_settle(s->rounds), "with their workers");
 	fleet_ask(c->fleet, &m);
 }
 

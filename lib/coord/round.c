@@ -240,29 +240,35 @@ rounds_sure(const struct rounds *r)
 	return true;
 }
 
-/* The chosen pushes count: what they have left is what is kept. */
-static void
+/* The chosen pushes count: what they have left is what is kept.  Returns how
+   many residuals are lost by that. */
+static size_t
 note_residuals(struct rounds *r, const struct round *round)
 {
+	size_t lost = 0;
+
 	for (size_t k = 0; k < r->replicas; k++) {
 		const struct replica *s = &round->replica[k];
 
 		if (s->chosen > 0)
-			r->residuals_lost +=
-				holders_note(r->holders, k, s->worker, s->how,
+			lost += holders_note(r->holders, k, s->worker, s->how,
 					     (struct residual){ round->step,
 								s->chosen });
 	}
+	r->residuals_lost += lost;
 	if (round->fate == FATE_FLUSHES)
-		rounds_drop_residuals(r, WIRE_NONE);
+		lost += rounds_drop_residuals(r, WIRE_NONE);
+	return lost;
 }
 
-void
+size_t
 rounds_settle(struct rounds *r)
 {
-	if (r->holders && !r->settled)
-		note_residuals(r, &r->round[0]);
+	const size_t lost = r->holders && !r->settled ?
+		note_residuals(r, &r->round[0]) : 0;
+
 	r->settled = true;
+	return lost;
 }
 
 /* The round whose turn it is, or NULL: the first that lacks a replica, or of
@@ -676,6 +682,12 @@ rounds_number(struct rounds *r, uint64_t base)
 }
 
 /* ---- residuals ---- */
+
+bool
+rounds_has_residuals(const struct rounds *r)
+{
+	return r->holders;
+}
 
 bool
 rounds_undecided(const struct rounds *r)

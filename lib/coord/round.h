@@ -134,8 +134,10 @@ bool rounds_sure(const struct rounds *);
 
 /* Notes that servers have the chosen attempts of the first round, as they were
    asked, or are sent COMMIT.  Until then the turn stays with that round, so
-   that there is a worker for a replica that must be done again. */
-void rounds_settle(struct rounds *);
+   that there is a worker for a replica that must be done again.  Returns how
+   many residuals are lost: those of chosen pushes whose workers are, and those
+   that a flushed round has left. */
+size_t rounds_settle(struct rounds *);
 
 /* Opens a replica of the first round again: some server has the gradient of the
    chosen attempt only inside a sum, or not at all. */
@@ -190,6 +192,8 @@ void rounds_push(struct rounds *, const void *worker, const struct attempt *,
    all of them?  Then this worker waits for those. */
 bool rounds_wait_for_holders(const struct rounds *, const void *worker);
 
+/* Was rounds_keep_residuals() called? */
+bool rounds_has_residuals(const struct rounds *);
 /* See holders_lose(), holders_drop() and holders_reset().  What is lost is also
    counted by rounds_residuals_lost(), as is what rounds_settle() finds lost. */
 size_t rounds_lose_residuals(struct rounds *, const void *worker);
