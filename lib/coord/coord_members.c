@@ -166,11 +166,16 @@ worker_answers(const struct member *m)
 	return !m->gone && !m->unreachable && !m->silent && !m->relieved;
 }
 
+static bool
+worker_trains(const struct member *m)
+{
+	return m->role == ROLE_WORKER && worker_answers(m) && !m->exhausted;
+}
+
 bool
 worker_leasable(const struct member *m)
 {
-	return m->role == ROLE_WORKER && m->ready && worker_answers(m) &&
-		!m->exhausted;
+	return m->ready && worker_trains(m);
 }
 
 size_t
@@ -180,6 +185,16 @@ workers_ready(const struct coord *c)
 
 	for (const struct member *m = c->member; m; m = m->next)
 		count += worker_leasable(m);
+	return count;
+}
+
+size_t
+workers_training(const struct coord *c)
+{
+	size_t count = 0;
+
+	for (const struct member *m = c->member; m; m = m->next)
+		count += worker_trains(m);
 	return count;
 }
 

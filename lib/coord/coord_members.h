@@ -60,6 +60,8 @@ bool worker_leasable(const struct member *);
 /* Is the member there, and not busy with steps that others were given? */
 bool worker_answers(const struct member *);
 size_t workers_ready(const struct coord *);	/* that can be leased to */
+size_t workers_training(const struct coord *);	/* also those that have a PLAN
+					   to answer before they are ready */
 size_t workers_present(const struct coord *);	/* that are not gone */
 /* Is there a worker that can do such a request, now or when it is ready? */
 bool workers_can(const struct coord *, enum request_op);

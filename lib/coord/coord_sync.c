@@ -344,7 +344,7 @@ give(struct coord *c, const struct lease_room *room)
 {
 	bool again = c->sync->rounds != NULL;
 	const bool few = again &&
-		workers_ready(c) < rounds_replicas(c->sync->rounds);
+		workers_training(c) < rounds_replicas(c->sync->rounds);
 
 	for (const struct member *w = again && has_residuals(c) ? c->member :
 	     NULL; w; w = w->next)

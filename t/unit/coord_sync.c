@@ -307,6 +307,26 @@ hung(void)
 	coordinator_end();
 }
 
+/* A worker that still reads the plan is to have a replica, too: in a new term
+   all read it, and one of them is ready first. */
+static void
+ready_first(void)
+{
+	options.mode = MODE_SYNC;
+	options.replicas = 2;
+	coordinator_begin(model);
+	arrives(A);
+	arrives(B);
+	is_ready(A);
+	ask("{\"op\":\"train\",\"steps\":1}");
+	leased(A, 0, 1, 0);
+	named(silent(), "A is not leased B's replica");
+	is_ready(B);
+	leased(B, 1, 1, 0);
+	ok(silent());
+	coordinator_end();
+}
+
 int
 main(void)
 {
@@ -315,5 +335,6 @@ main(void)
 	sure();
 	given_up();
 	hung();
+	ready_first();
 	return tap_done();
 }

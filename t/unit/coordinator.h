@@ -129,8 +129,9 @@ coordinator_end(void)
 	options = (struct coord_options){ 0 };
 }
 
+/* A worker comes, and is asked to read the plan. */
 static inline void
-joins(uint64_t peer)
+arrives(uint64_t peer)
 {
 	struct message m = { .kind = MESSAGE_HELLO };
 
@@ -139,9 +140,22 @@ joins(uint64_t peer)
 	m.hello.index = WIRE_NONE;
 	m.hello.life = peer;
 	coordinator_hears(peer, &m);
-	m = (struct message){ .kind = MESSAGE_READY };
-	coordinator_hears(peer, &m);
 	ok(says(peer, MESSAGE_WELCOME) && says(peer, MESSAGE_PLAN));
+}
+
+static inline void
+is_ready(uint64_t peer)
+{
+	const struct message m = { .kind = MESSAGE_READY };
+
+	coordinator_hears(peer, &m);
+}
+
+static inline void
+joins(uint64_t peer)
+{
+	arrives(peer);
+	is_ready(peer);
 }
 
 /* Returns the worker of this peer. */
