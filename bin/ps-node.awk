@@ -26,6 +26,12 @@ function env(name, otherwise) {
 		otherwise
 }
 
+function number(what, text) {
+	if (text !~ /^[0-9]+$/)
+		fail("the launcher's " what " is '" text "', not a number")
+	return text + 0
+}
+
 function find_slurm(    job) {
 	rank = env("SLURM_PROCID")
 	size = env("SLURM_STEP_NUM_TASKS", env("SLURM_NTASKS", 1))
@@ -53,22 +59,29 @@ function find_listed(all) {
 		fail("where are the other tasks? say --hosts")
 }
 
+# Tasks of an mpirun inside of a job of Slurm inherit the SLURM_PROCID of who
+# started them: the job's script, or a daemon of mpirun's.  srun sets PMI_RANK
+# for its own tasks, too; then both have one size.
 function find_launcher() {
 	restarts = 3
-	if ((rank = env("SLURM_PROCID")) != "")
-		find_slurm()
-	else if ((rank = env("OMPI_COMM_WORLD_RANK")) != "") {
+	if ((rank = env("OMPI_COMM_WORLD_RANK")) != "") {
 		size = env("OMPI_COMM_WORLD_SIZE", 1)
 		find_listed(env("OMPI_COMM_WORLD_LOCAL_SIZE"))
-	} else if ((rank = env("PMI_RANK")) != "") {
+	} else if ((rank = env("PMI_RANK")) != "" &&
+			(env("SLURM_PROCID") == "" || (env("PMI_SIZE", 1) > 1 &&
+			env("PMI_SIZE") != env("SLURM_STEP_NUM_TASKS")))) {
 		size = env("PMI_SIZE", 1)
 		find_listed(env("MPI_LOCALNRANKS"))
-	} else {
+	} else if ((rank = env("SLURM_PROCID")) != "")
+		find_slurm()
+	else {
 		rank = env("JOB_COMPLETION_INDEX")
 		restarts = 0
 		find_listed("")
 	}
-	rank += 0
+	rank = number("task", rank)
+	if (size != "")
+		size = number("number of tasks", size)
 	if (port == "")
 		port = 2222
 	if (servers == "")
@@ -79,13 +92,15 @@ function find_launcher() {
 function expand(s,    p, q, ranges, n, i, k, ends, form) {
 	p = index(s, "[")
 	q = index(s, "]")
-	if (!p || q < p) {
+	if (p ? q < p : q)
+		fail("'" s "' in the list of hosts has no matching brackets")
+	if (!p) {
 		if (count > 65536)
 			fail("more than 65536 hosts are listed")
 		host[++count] = s
 		return
 	}
-	n = split(substr(s, p + 1, q - p - 1), ranges, ",")
+	n = q > p + 1 ? split(substr(s, p + 1, q - p - 1), ranges, ",") : 1
 	if (ranges[1] ~ /:/) {			# an address of IPv6
 		host[++count] = ranges[1]
 		return
@@ -93,6 +108,9 @@ function expand(s,    p, q, ranges, n, i, k, ends, form) {
 	for (i = 1; i <= n; i++) {
 		if (split(ranges[i], ends, "-") < 2)
 			ends[2] = ends[1]
+		if (ranges[i] !~ /^[0-9]+(-[0-9]+)?$/ ||
+				ends[2] + 0 < ends[1] + 0)
+			fail("'" ranges[i] "' in the list of hosts is no range")
 		form = "%s%0" length(ends[1]) "d%s"
 		for (k = ends[1] + 0; k <= ends[2] + 0; k++)
 			expand(sprintf(form, substr(s, 1, p - 1), k,

@@ -160,10 +160,54 @@ and a worker"
 		SLURM_TASKS_PER_NODE='2(x2)' SLURMD_NODENAME=n2 ps-node
 	assert_output "ps-node: task 1 is on n2, not on n1: say \
 --distribution=block to srun"
+	# A list, or a number, that was cut short or mistyped names nobody.
+	for list in 'n[1-3' 'n1-3]' 'n]1-3['; do
+		run -78 env JOB_COMPLETION_INDEX=1 ps-node --hosts="$list"
+		assert_output "ps-node: '$list' in the list of hosts has no \
+matching brackets"
+	done
+	for range in 3-1 a-c 1- 1-2-3 ''; do
+		run -78 env JOB_COMPLETION_INDEX=1 ps-node --hosts="n[$range]"
+		assert_output "ps-node: '$range' in the list of hosts is no \
+range"
+	done
+	run -78 env SLURM_PROCID=x SLURM_NTASKS=3 ps-node
+	assert_output "ps-node: the launcher's task is 'x', not a number"
+	run -78 env PMI_RANK=0 PMI_SIZE=3x ps-node --hosts=a,b,c
+	assert_output "ps-node: the launcher's number of tasks is '3x', not a \
+number"
 	run -64 ps-node --servers=x
 	assert_output --partial "--servers: 'x' is not a number"
 	run -64 ps-node --hosts
 	assert_output --partial "--hosts: needs an argument"
+}
+
+@test "mpirun in a job of Slurm says which task is which" {
+	shown
+	# A task has the variables of the job's script, or of mpirun's daemon.
+	script=(SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_JOB_NODELIST=n1
+		SLURM_TASKS_PER_NODE=4)
+	told "${script[@]}" OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3 \
+		OMPI_COMM_WORLD_LOCAL_SIZE=4 --
+	assert_output --partial '"worker": {"1": "127.0.0.1:2225"'
+	told "${script[@]}" PMI_RANK=1 PMI_SIZE=4 MPI_LOCALNRANKS=4 --
+	assert_output --partial '"ps": {"0": "127.0.0.1:2223"'
+	daemon=(SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2
+		SLURM_STEP_NODELIST='n[1-2]' SLURM_STEP_TASKS_PER_NODE='1(x2)')
+	told "${script[@]}" "${daemon[@]}" PMI_RANK=3 PMI_SIZE=4 -- \
+		--hosts=n1,n1,n2,n2
+	assert_output --partial '["n1:2222"], "worker": {"1": "n2:2223"'
+	run -78 env "${script[@]}" OMPI_COMM_WORLD_SIZE=4 \
+		OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_LOCAL_SIZE=2 ps-node
+	assert_output "ps-node: where are the other tasks? say --hosts"
+	# srun itself sets PMI_RANK for its own tasks; a shell of its may be
+	# alone, and leave them to others.
+	srun=(SLURM_PROCID=2 SLURM_STEP_NUM_TASKS=3 SLURM_JOB_ID=160
+		SLURM_STEP_NODELIST='n[1-3]' SLURM_STEP_TASKS_PER_NODE='1(x3)')
+	told "${srun[@]}" PMI_RANK=2 PMI_SIZE=3 --
+	assert_output --partial '"worker": {"0": "n3:20000"'
+	told "${srun[@]}" PMI_RANK=0 PMI_SIZE=1 --
+	assert_output --partial '"worker": {"0": "n3:20000"'
 }
 
 @test "servers beside workers are the first ones, behind the tasks' ports" {
