@@ -29,6 +29,7 @@
 
 struct submit {
 	bool warned_of_rates;	/* warn_of_rate() has warned */
+	bool warned_of_slip;	/* warn_of_slip() has warned */
 	bool ended;		/* submitters were sent STOP */
 	uint64_t steps;		/* that have ended since the last turn */
 	uint64_t usual;		/* the usual number: measure_pace() */
@@ -90,6 +91,19 @@ warn_of_rate(struct coord *c, const struct request *r, uint64_t number)
 		       (unsigned long long)number, (double)r->learning_rate);
 }
 
+/* Warn, once, of an id that looks like a request with a slip in it: the step
+   that it asks for would else be all that tells. */
+static void
+warn_of_slip(struct coord *c, const struct request *r, uint64_t number)
+{
+	if (c->submit->warned_of_slip || !r->slip)
+		return;
+	c->submit->warned_of_slip = true;
+	report_warning(c, "request %llu: %.100s is no request, so it is the id "
+		       "of a step; did you mean %s?",
+		       (unsigned long long)number, r->id, r->slip);
+}
+
 /* -1: the request names a step line that the model lacks. */
 static int
 check_call(const struct coord *c, const struct request *r, struct fail *f)
@@ -143,6 +157,7 @@ submit_read(struct coord *c, struct request *out, const char *line,
 		r.why = mem_text(why.text);
 	}
 	warn_of_rate(c, &r, number);
+	warn_of_slip(c, &r, number);
 	*out = r;
 }
 

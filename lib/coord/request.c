@@ -181,6 +181,22 @@ unknown_word(const char *word, struct fail *f)
 			    "stop, a bare id or a JSON object)", word);
 }
 
+/*
+ * Return the request that a bare id may be a slip for, or NULL.  Words with a
+ * digit are ids that somebody counted, and step is one that many would choose.
+ */
+static const char *
+slip_for(const char *id)
+{
+	struct choices near = { .word = id };
+
+	if (strcspn(id, "0123456789") < strlen(id) || strcmp(id, "step") == 0)
+		return NULL;
+	add_words(&near);
+	choices_release(&near);
+	return near.distance > 1 ? NULL : near.nearest;
+}
+
 static int
 unknown_op(const char *name, struct fail *f)
 {
@@ -321,11 +337,16 @@ read_words(struct request *r, char *line, struct fail *f)
 		r->id = to_json(word);
 		if (!r->id)
 			return fail(f, FAIL_DATA, "the id is not UTF-8");
-		if (!strtok_r(NULL, BLANKS, &rest))
-			return 0;
-		return unknown_word(word, f);
+		if (strtok_r(NULL, BLANKS, &rest))
+			return unknown_word(word, f);
+		r->slip = slip_for(word);
+		return 0;
 	}
 	while ((word = strtok_r(NULL, BLANKS, &rest))) {
+		if (*word == '#')
+			return fail(f, FAIL_DATA, "'%s' behind %s: a comment "
+				    "has a line of its own", word,
+				    names[r->op]);
 		if (r->op == REQUEST_TRAIN) {
 			if (check_once(r->op, word, &had, f) < 0 ||
 			    read_train_word(r, word, f) < 0)

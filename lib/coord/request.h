@@ -28,6 +28,8 @@ struct request {
 	float learning_rate;	/* above 0: the rate of all optimizers that are
 				   not frozen; below 0: each schedule's rate,
 				   times -learning_rate; 0: each schedule's */
+	const char *slip;	/* TRAIN: the request that its id, a bare one,
+				   may be a slip for; or NULL */
 	struct call *call;	/* TRAIN, EPOCH: held; or NULL */
 	char *data;		/* EPOCH: the data set that it is counted by;
 				   or NULL */

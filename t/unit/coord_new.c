@@ -97,6 +97,20 @@ rates(void)
 	coordinator_end();
 }
 
+static void
+slips(void)
+{
+	coordinator_begin(model);
+	ask("first");
+	equals(coord_warnings(c)->size, 0);
+	ask("jion");
+	ok(warns("\"jion\" is no request, so it is the id of a "
+		 "step; did you mean join?"));
+	ask("jion");
+	named(coord_warnings(c)->size == 0, "that is told once");
+	coordinator_end();
+}
+
 /* A worker cannot reach a server that we can. */
 static void
 lost(void)
@@ -156,6 +170,7 @@ main(void)
 	any_port();
 	plan_for_people();
 	rates();
+	slips();
 	lost();
 	replay();
 	coord_free(NULL);

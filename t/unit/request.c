@@ -307,9 +307,31 @@ calls(void)
 	text_release(&line);
 }
 
+/* A request with a slip in it is an id, and asks for a step. */
+static void
+slips(void)
+{
+	static const char *const slip[][2] = {
+		{ "trian", "train" }, { "Train", "train" }, { "sav", "save" },
+		{ "stopp", "stop" }, { "eval2", NULL }, { "step", NULL },
+		{ "first", NULL }, { "a", NULL },
+		{ "{\"id\":\"trian\"}", NULL }, { "train", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(slip) / sizeof(slip[0]); i++) {
+		ok(reads(slip[i][0]));
+		equals(r.slip ? r.slip : "", slip[i][1] ? slip[i][1] : "");
+	}
+	refused("train 1 # one", "'#' behind train: a comment has a line of "
+		"its own");
+	refused("join #all", "'#all' behind join: a comment has a line of its "
+		"own");
+}
+
 int
 main(void)
 {
+	slips();
 	calls();
 	words();
 	written();
