@@ -119,7 +119,7 @@ add_steps(const struct coord *c, struct text *out)
 		report_all(c)->mixed);
 	counter(out, "pskit_steps_failed_total",
 		"Steps that could not be done.", given_up.failed);
-	counter(out, "pskit_steps_set_aside_total",
+	counter(out, "pskit_steps_quarantined_total",
 		"Steps quarantined because workers died under them.",
 		given_up.aside);
 	counter(out, "pskit_attempts_retried_total",

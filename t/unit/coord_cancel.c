@@ -42,7 +42,7 @@ server_agrees(void)
 }
 
 static void
-set_aside(void)
+quarantined(void)
 {
 	begin();
 	checked(!cancel_is_quarantining(c) && !cancel_under_way(c));
@@ -180,7 +180,7 @@ senseless(void)
 int
 main(void)
 {
-	set_aside();
+	quarantined();
 	overtaken();
 	failed();
 	hung();
