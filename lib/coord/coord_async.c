@@ -75,7 +75,7 @@ lease_next(struct coord *c, const struct lease_room *room)
  * all of its parts.  Later results of the step, from other attempts, do not
  * count.
  */
-static enum taken
+static enum accepted
 accept_result(struct coord *c, struct member *w, uint64_t lease,
 	      const struct result *r, const float *scores,
 	      const unsigned char *positive)
@@ -84,8 +84,8 @@ accept_result(struct coord *c, struct member *w, uint64_t lease,
 	if (r->step != queue_watermark(c->queue))
 		lease_keeps_up(c, w);
 	lease_progress(c, w, lease);
-	return queue_step(c->queue, r->step) && !r->voided ? TAKEN_STEP :
-		TAKEN_NOT;
+	return queue_step(c->queue, r->step) && !r->voided ? ACCEPTED_STEP :
+		ACCEPTED_NOT;
 }
 
 static void
@@ -136,9 +136,9 @@ resume(struct coord *c)
 
 const struct scheduler scheduler_async = {
 	.begin = do_nothing,
-	.give = lease_next,
-	.take = accept_result,
-	.give_back = ignore_returned,
+	.lease = lease_next,
+	.accept = accept_result,
+	.release = ignore_returned,
 	.counts = counts,
 	.lose = lose,
 	.waits = never_waits,

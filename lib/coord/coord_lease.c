@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* The leases of a worker. */
-struct hand {
+struct worker_leases {
 	struct leased *lease;	/* in_flight of them; id 0: free */
 	uint64_t last;		/* the number of its last lease */
 	uint64_t begun_ms;	/* since when it has been at its first step */
@@ -28,7 +28,7 @@ struct hand {
 struct leases {
 	uint64_t given;		/* the number of the last lease */
 	uint64_t retried;	/* attempts that were not the first */
-	struct hand *of;	/* each member, by its index */
+	struct worker_leases *of;	/* each member, by its index */
 	size_t room;
 };
 
@@ -47,8 +47,8 @@ lease_release(struct coord *c)
 	free(c->leases);
 }
 
-static struct hand *
-hand(const struct coord *c, const struct member *w)
+static struct worker_leases *
+leases_of(const struct coord *c, const struct member *w)
 {
 	return &c->leases->of[w->at];
 }
@@ -67,7 +67,7 @@ lease_join(struct coord *c, const struct member *w)
 struct leased *
 lease_of(const struct coord *c, const struct member *w)
 {
-	return hand(c, w)->lease;
+	return leases_of(c, w)->lease;
 }
 
 uint64_t
@@ -79,13 +79,13 @@ lease_retried(const struct coord *c)
 uint64_t
 lease_results(const struct coord *c, const struct member *w)
 {
-	return hand(c, w)->results;
+	return leases_of(c, w)->results;
 }
 
 uint64_t
 lease_begun(const struct coord *c, const struct member *w)
 {
-	return hand(c, w)->begun_ms;
+	return leases_of(c, w)->begun_ms;
 }
 
 /* ---- giving out ---- */
@@ -93,7 +93,7 @@ lease_begun(const struct coord *c, const struct member *w)
 struct leased *
 lease_add(struct coord *c, struct member *w, bool begins)
 {
-	struct hand *h = hand(c, w);
+	struct worker_leases *h = leases_of(c, w);
 	struct leased *l = h->lease;
 
 	while (l->id != 0)
@@ -131,16 +131,17 @@ lease_turn(const struct coord *c)
 	size_t least = c->o.in_flight;
 
 	for (struct member *m = c->member; m; m = m->next) {
-		const struct hand *h = hand(c, m);
+		const struct worker_leases *l = leases_of(c, m);
 		size_t has = 0;
 
 		if (!worker_leasable(m))
 			continue;
 		for (size_t i = 0; i < c->o.in_flight; i++)
-			has += h->lease[i].id != 0;
+			has += l->lease[i].id != 0;
 		if (has > least || has == c->o.in_flight ||
-		    (h->laggard && has > 0) ||
-		    (has == least && best && h->last >= hand(c, best)->last))
+		    (l->laggard && has > 0) ||
+		    (has == least && best &&
+		     l->last >= leases_of(c, best)->last))
 			continue;
 		best = m;
 		least = has;
@@ -202,7 +203,7 @@ void
 lease_forget(struct coord *c, const struct member *w)
 {
 	drop_all(c, w);
-	hand(c, w)->cancelling = false;
+	leases_of(c, w)->cancelling = false;
 }
 
 void
@@ -246,7 +247,7 @@ lease_cancel(struct coord *c, uint64_t first, uint64_t count)
 		outbox_send(c->outbox, w->peer, &m);
 		drop_all(c, w);
 		/* A replica that is pushed now is not committed, or is. */
-		hand(c, w)->cancelling = c->o.mode != MODE_SYNC;
+		leases_of(c, w)->cancelling = c->o.mode != MODE_SYNC;
 	}
 	rerun_return(c, NULL);	/* it is not what is given up */
 }
@@ -255,7 +256,7 @@ bool
 lease_cancelling(const struct coord *c)
 {
 	for (const struct member *w = c->member; w; w = w->next)
-		if (hand(c, w)->cancelling && worker_answers(w))
+		if (leases_of(c, w)->cancelling && worker_answers(w))
 			return true;
 	return false;
 }
@@ -269,7 +270,7 @@ lease_progress(struct coord *c, struct member *w, uint64_t id)
 
 	if (!l)
 		return;
-	hand(c, w)->begun_ms = c->now_ms;	/* with the next one */
+	leases_of(c, w)->begun_ms = c->now_ms;	/* with the next one */
 	if (--l->unfinished == 0)
 		l->id = 0;
 }
@@ -277,14 +278,14 @@ lease_progress(struct coord *c, struct member *w, uint64_t id)
 void
 lease_over(struct coord *c, struct member *w, struct leased *l)
 {
-	hand(c, w)->begun_ms = c->now_ms;
+	leases_of(c, w)->begun_ms = c->now_ms;
 	*l = (struct leased){ 0 };
 }
 
 void
 lease_count(struct coord *c, struct member *w)
 {
-	hand(c, w)->results++;
+	leases_of(c, w)->results++;
 }
 
 void
@@ -296,19 +297,19 @@ lease_retry(struct coord *c, uint64_t attempts)
 void
 lease_falls_behind(struct coord *c, struct member *w)
 {
-	hand(c, w)->laggard = true;
+	leases_of(c, w)->laggard = true;
 }
 
 void
 lease_keeps_up(struct coord *c, struct member *w)
 {
-	hand(c, w)->laggard = false;
+	leases_of(c, w)->laggard = false;
 }
 
 void
 lease_answered(struct coord *c, struct member *w)
 {
-	hand(c, w)->cancelling = false;
+	leases_of(c, w)->cancelling = false;
 }
 
 void
@@ -351,7 +352,7 @@ check_one(const struct coord *c, const struct member *m)
 	    (m->gone || m->relieved || !m->ready || m->role != ROLE_WORKER))
 		return "coord 4: a lease is of a worker that is there, and of "
 			"which its steps are expected";
-	if (m->gone && hand(c, m)->cancelling)
+	if (m->gone && leases_of(c, m)->cancelling)
 		return "coord 6: nothing is expected of a member that is gone";
 	return NULL;
 }

@@ -92,7 +92,7 @@ steps_give_out(struct coord *c)
 	struct lease_room r = lease_room_now(c);
 
 	/* A lease may be the last one that there is room for: ask anew. */
-	while (c->scheduler->give(c, &r))
+	while (c->scheduler->lease(c, &r))
 		r = lease_room_now(c);
 	decide_residuals(c);
 }
@@ -140,16 +140,16 @@ take_result(struct coord *c, struct member *w, uint64_t lease,
 	    const struct result *r, const float *scores,
 	    const unsigned char *positive, uint64_t now)
 {
-	const enum taken taken = c->scheduler->take(c, w, lease, r, scores,
-						    positive);
+	const enum accepted accepted =
+		c->scheduler->accept(c, w, lease, r, scores, positive);
 	const struct step *step = queue_step(c->queue, r->step);
 	struct result own = *r;
 
 	/* Servers had parts of this step before.  If there was no other
 	   attempt, it was this one, sent twice: that mixes nothing. */
 	own.mixed = r->mixed && step && step->attempts > 1;
-	if (taken != TAKEN_NOT && !cancel_is_of(c, r->step)) {
-		if (taken == TAKEN_STEP)
+	if (accepted != ACCEPTED_NOT && !cancel_is_of(c, r->step)) {
+		if (accepted == ACCEPTED_STEP)
 			step_done(c, &own, w->name, scores, positive, now);
 		lease_count(c, w);
 		watch_note(c, r->microseconds);
@@ -193,7 +193,7 @@ steps_done(struct coord *c, struct member *w, const struct message *m,
 	size_t at = 0;
 
 	if (m->done.count == 0)
-		c->scheduler->give_back(c, w, m->request);
+		c->scheduler->release(c, w, m->request);
 
 	if (left > 0)
 		memcpy(scores, bytes, left * sizeof(*scores));

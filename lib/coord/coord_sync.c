@@ -340,7 +340,7 @@ sync_residuals_lost(const struct coord *c)
 }
 
 static bool
-give(struct coord *c, const struct lease_room *room)
+lease_replicas(struct coord *c, const struct lease_room *room)
 {
 	bool again = c->sync->rounds != NULL;
 	const bool few = again &&
@@ -377,10 +377,10 @@ call_off(struct coord *c, struct member *w, const struct attempt *a)
 			lease_call_off(c, w, &l[i]);
 }
 
-static enum taken
-take(struct coord *c, struct member *w, uint64_t lease,
-     const struct result *r, const float *scores,
-     const unsigned char *positive)
+static enum accepted
+accept_result(struct coord *c, struct member *w, uint64_t lease,
+	      const struct result *r, const float *scores,
+	      const unsigned char *positive)
 {
 	struct sync *s = c->sync;
 	struct leased *l = lease_find(c, w, lease);
@@ -388,23 +388,23 @@ take(struct coord *c, struct member *w, uint64_t lease,
 	void *overtaken;
 
 	if (!l || !s->rounds)
-		return TAKEN_NOT;
+		return ACCEPTED_NOT;
 	a = l->at;
 	lease_over(c, w, l);
 	if (r->voided || r->step != a.step) {
 		rounds_drop(s->rounds, w, &a);
-		return TAKEN_NOT;
+		return ACCEPTED_NOT;
 	}
 	if (!rounds_choose(s->rounds, w, &a, r, scores, positive,
 			   &overtaken))
-		return TAKEN_NOT;
+		return ACCEPTED_NOT;
 	if (overtaken)
 		call_off(c, overtaken, &a);
-	return TAKEN_PART;
+	return ACCEPTED_PART;
 }
 
 static void
-give_back(struct coord *c, struct member *w, uint64_t lease)
+release_lease(struct coord *c, struct member *w, uint64_t lease)
 {
 	struct leased *l = lease_find(c, w, lease);
 
@@ -421,7 +421,7 @@ counts(struct coord *c, struct member *w, uint64_t lease)
 
 	if (l && c->sync->rounds && rounds_live(c->sync->rounds, w, &l->at))
 		return true;
-	give_back(c, w, lease);
+	release_lease(c, w, lease);
 	return false;
 }
 
@@ -608,9 +608,9 @@ waits(const struct coord *c, const struct leased *l)
 
 const struct scheduler scheduler_sync = {
 	.begin = begin,
-	.give = give,
-	.take = take,
-	.give_back = give_back,
+	.lease = lease_replicas,
+	.accept = accept_result,
+	.release = release_lease,
 	.counts = counts,
 	.lose = lose,
 	.waits = waits,

@@ -25,19 +25,20 @@ struct lease_room {
 
 /* A result is of no attempt that counts, of a part of its step (a replica), or
    of its whole step. */
-enum taken { TAKEN_NOT, TAKEN_PART, TAKEN_STEP };
+enum accepted { ACCEPTED_NOT, ACCEPTED_PART, ACCEPTED_STEP };
 
 /* "lease" is the id of a lease that the member has or had. */
 struct scheduler {
 	/* Enough workers have come: begin. */
 	void (*begin)(struct coord *);
 	/* Lease what there is room for; true: more may be leased now. */
-	bool (*give)(struct coord *, const struct lease_room *);
-	/* Take a result of a lease; take back a lease without a result. */
-	enum taken (*take)(struct coord *, struct member *, uint64_t lease,
-			   const struct result *, const float *scores,
-			   const unsigned char *positive);
-	void (*give_back)(struct coord *, struct member *, uint64_t lease);
+	bool (*lease)(struct coord *, const struct lease_room *);
+	/* A lease has a result; it has ended without one. */
+	enum accepted (*accept)(struct coord *, struct member *,
+				uint64_t lease, const struct result *,
+				const float *scores,
+				const unsigned char *positive);
+	void (*release)(struct coord *, struct member *, uint64_t lease);
 	/* Does the failure of this lease count?  If not, the lease is over. */
 	bool (*counts)(struct coord *, struct member *, uint64_t lease);
 	/* Forget all that a worker, which is lost, had. */

@@ -17,7 +17,7 @@
 				   end */
 
 /* A block that has been read. */
-struct kept {
+struct cached_block {
 	struct text frame;	/* the block that it is; empty: none */
 	struct batch batch;
 	size_t *order;		/* for each record its example, or NONE if it
@@ -37,12 +37,12 @@ struct blocks {
 	struct skip_records bad;
 	struct negative_labels negatives;
 	struct order order;
-	struct kept *kept;
-	size_t count;		/* number of kept blocks */
+	struct cached_block *cached;
+	size_t count;		/* number of cached blocks */
 	uint64_t clock;
 	/* The thread's job, and its result: */
 	enum job job;
-	struct kept read;	/* to be swapped with a kept one */
+	struct cached_block read;	/* to be swapped with a cached one */
 	struct record_range_tally tally;
 	int status;
 	struct record_range_reader *reader;	/* the thread's alone */
@@ -55,14 +55,14 @@ struct blocks {
 };
 
 static size_t
-records(const struct kept *k)
+records(const struct cached_block *k)
 {
 	return k->batch.examples + k->holes;
 }
 
 /* Read some records, or pass over one. */
 static int
-read_some(struct record_range_reader *r, struct kept *k, struct fail *f)
+read_some(struct record_range_reader *r, struct cached_block *k, struct fail *f)
 {
 	const size_t before = records(k);
 	const int got = record_range_read(r, &k->batch, f);
@@ -76,8 +76,8 @@ read_some(struct record_range_reader *r, struct kept *k, struct fail *f)
 }
 
 static int
-read_span(struct blocks *b, const struct record_range *s, struct kept *to,
-	  struct fail *f)
+read_span(struct blocks *b, const struct record_range *s,
+	  struct cached_block *to, struct fail *f)
 {
 	const struct model_dataset *d = &b->data;
 	int got = 1;
@@ -103,7 +103,7 @@ read_span(struct blocks *b, const struct record_range *s, struct kept *to,
  * were passed over.
  */
 static void
-skip_holes(struct kept *k)
+skip_holes(struct cached_block *k)
 {
 	const size_t count = records(k);
 	size_t *example = mem_alloc(count, sizeof(*example));
@@ -121,7 +121,7 @@ skip_holes(struct kept *k)
 static int
 read_block(struct blocks *b, struct fail *f)
 {
-	struct kept *k = &b->read;
+	struct cached_block *k = &b->read;
 	struct block block;
 	int got;
 
@@ -189,7 +189,7 @@ run_reader(void *arg)
 struct blocks *
 blocks_new(const struct model *model, size_t dataset,
 	   const struct record_range_format *how, uint64_t max_bad,
-	   const char *cache, size_t kept)
+	   const char *cache, size_t cached)
 {
 	struct blocks *b = mem_alloc(1, sizeof(*b));
 	const struct model_dataset d = model_dataset(model, dataset);
@@ -203,10 +203,10 @@ blocks_new(const struct model *model, size_t dataset,
 	b->how.bad = &b->bad;
 	b->how.negatives = &b->negatives;
 	b->how.order = &b->order;
-	b->kept = mem_alloc(kept, sizeof(*b->kept));
-	b->count = kept;
+	b->cached = mem_alloc(cached, sizeof(*b->cached));
+	b->count = cached;
 	for (size_t i = 0; i < b->count; i++)
-		batch_begin(&b->kept[i].batch, d.input, d.inputs, d.label);
+		batch_begin(&b->cached[i].batch, d.input, d.inputs, d.label);
 	batch_begin(&b->read.batch, d.input, d.inputs, d.label);
 	b->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&b->lock, NULL);
@@ -218,7 +218,7 @@ blocks_new(const struct model *model, size_t dataset,
 }
 
 static void
-release(struct kept *k)
+release(struct cached_block *k)
 {
 	text_release(&k->frame);
 	batch_release(&k->batch);
@@ -259,9 +259,9 @@ blocks_free(struct blocks *b)
 	if (b->job == JOB_COUNT_DONE && b->status == 0)
 		free(b->tally.place);
 	for (size_t i = 0; i < b->count; i++)
-		release(&b->kept[i]);
+		release(&b->cached[i]);
 	release(&b->read);
-	free(b->kept);
+	free(b->cached);
 	free(b);
 }
 
@@ -278,23 +278,23 @@ is_same_frame(const struct text *frame, const struct frame *f)
 		memcmp(frame->data, f->data, f->size) == 0;
 }
 
-static struct kept *
+static struct cached_block *
 find(struct blocks *b, const struct frame *f)
 {
 	for (size_t i = 0; i < b->count; i++)
-		if (is_same_frame(&b->kept[i].frame, f))
-			return &b->kept[i];
+		if (is_same_frame(&b->cached[i].frame, f))
+			return &b->cached[i];
 	return NULL;
 }
 
-static struct kept *
+static struct cached_block *
 least_used(struct blocks *b)
 {
-	struct kept *least = &b->kept[0];
+	struct cached_block *least = &b->cached[0];
 
 	for (size_t i = 1; i < b->count; i++)
-		if (b->kept[i].used < least->used)
-			least = &b->kept[i];
+		if (b->cached[i].used < least->used)
+			least = &b->cached[i];
 	return least;
 }
 
@@ -305,9 +305,9 @@ least_used(struct blocks *b)
 static void
 collect_block(struct blocks *b)
 {
-	struct kept *to = least_used(b);
+	struct cached_block *to = least_used(b);
 	uint64_t events;
-	struct kept old;
+	struct cached_block old;
 
 	if (read(b->event, &events, sizeof(events)) < 0)
 		events = 0;	/* there is no event: the descriptor does not
@@ -338,7 +338,7 @@ blocks_want(struct blocks *b, const struct frame *want, size_t count)
 	collect_block(b);
 	/* The most urgent one is touched last, so it is replaced last. */
 	for (size_t i = count; i > 0; i--) {
-		struct kept *k = find(b, &want[i - 1]);
+		struct cached_block *k = find(b, &want[i - 1]);
 
 		if (k)
 			k->used = ++b->clock;
@@ -359,7 +359,7 @@ int
 blocks_slice(struct blocks *b, const struct frame *block, uint64_t from,
 	     uint64_t count, struct batch *to, struct fail *f)
 {
-	struct kept *k = find(b, block);
+	struct cached_block *k = find(b, block);
 	const size_t before = to->examples;
 
 	if (!k)
