@@ -195,7 +195,8 @@ for name, value in net.state_dict().items():
 	need_data $images $labels
 	run -0 --separate-stderr "$SRC/examples/torch/run" "$data/$images" \
 		"$data/$labels" "$data/$images" "$data/$labels"
-	score accuracy | awk '{ exit !($1 > 0.96) }'
+	awk "BEGIN { exit !($(score accuracy) > 0.96) }" ||
+		fail "accuracy $(score accuracy), not over 0.96"
 }
 
 @test "gan: two lines by turns learn to draw a circle" {
