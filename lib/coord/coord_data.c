@@ -278,22 +278,24 @@ static int
 read_position(struct samplers *s, const char *text, struct fail *f)
 {
 	const size_t size = text ? strlen(text) / 2 : 0;
+	const size_t good = text ? strspn(text, "0123456789abcdefABCDEF") / 2 :
+		0;
 	unsigned char *bytes;
-	unsigned byte;
-	int r = 0;
+	char digits[3] = "";
+	int r;
 
 	if (size == 0)
 		return fail(f, FAIL_DATA, "the checkpoint does not say how far "
 			    "they were read");
+	if (good < size)
+		return fail(f, FAIL_DATA, "no hexadecimal: '%.2s'",
+			    text + 2 * good);
 	bytes = mem_alloc(size, 1);
-	for (size_t i = 0; i < size && r == 0; i++) {
-		if (sscanf(text + 2 * i, "%2x", &byte) != 1)
-			r = fail(f, FAIL_DATA, "no hexadecimal: '%.2s'",
-				 text + 2 * i);
-		bytes[i] = (unsigned char)byte;
+	for (size_t i = 0; i < size; i++) {
+		memcpy(digits, text + 2 * i, 2);
+		bytes[i] = (unsigned char)strtoul(digits, NULL, 16);
 	}
-	if (r == 0)
-		r = samplers_read_position(s, bytes, size, f);
+	r = samplers_read_position(s, bytes, size, f);
 	free(bytes);
 	return r;
 }

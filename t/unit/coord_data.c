@@ -5,9 +5,12 @@
 #include "coordinator.h"
 #include "samplers_of.h"
 
+#include <time.h>
+
 #define A	1
 #define B	2
 #define FILES	2
+#define LONG	((size_t)1 << 22)	/* digits */
 
 static const char model[] =
 	"input x float[2]\nlabel y float\np = dense x units=1\n"
@@ -173,7 +176,7 @@ cannot(void)
 static void
 restored(const char *position, const char *warning)
 {
-	static char text[256];	/* options borrow it */
+	static char text[LONG + 1];	/* options borrow it */
 
 	snprintf(text, sizeof(text), "%s", position ? position : "");
 	strcpy(options.restore, "step-10");
@@ -190,6 +193,21 @@ restored(const char *position, const char *warning)
 	ok(data_ready(c));
 	named(warning ? warns(warning) : coord_warnings(c)->size == 0,
 	      warning ? warning : "no warning");
+}
+
+/* A position of many bytes takes a time that is in proportion: not minutes, as
+   when each byte looks for the end of the text. */
+static void
+reads_long(void)
+{
+	static char position[LONG + 1];
+	const clock_t begun = clock();
+
+	memset(position, '0', LONG);
+	restored(position, "the data start with epoch 0");
+	coordinator_end();
+	named((clock() - begun) / CLOCKS_PER_SEC < 5,
+	      "a long position is read in one pass");
 }
 
 static void
@@ -219,6 +237,13 @@ restores(void)
 	coordinator_end();
 	restored("c0", "the data start with epoch 0");
 	coordinator_end();
+	restored("c00g", "no hexadecimal: '0g'");
+	coordinator_end();
+	restored("c0 1", "no hexadecimal: ' 1'");
+	coordinator_end();
+	restored("c0+1", "no hexadecimal: '+1'");
+	coordinator_end();
+	reads_long();
 	restored(copy, NULL);
 	named(sampler_take(sampler, 1, 1) == 2,
 	      "it goes on behind what was read");
