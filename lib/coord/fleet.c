@@ -41,6 +41,9 @@ struct link {
 	uint64_t placed;	/* since when it is looked for here, */
 	unsigned dials;			/* the number of changes between the
 					   endpoints without an answer */
+	uint64_t registrar;	/* the peer that last registered this server, */
+	char *registered;	/* and with which endpoint; 0: none did, or it
+				   was refused since */
 	bool hangs;		/* until it answers on a new connection */
 };
 
@@ -92,6 +95,7 @@ fleet_free(struct fleet *fl)
 			outbox_hang_up(fl->outbox, fl->link[i].peer);
 		free(fl->link[i].endpoint);
 		free(fl->link[i].other.endpoint);
+		free(fl->link[i].registered);
 		free(fl->link[i].standing.steps);
 	}
 	for (size_t i = 0; i < fl->asks; i++) {
@@ -416,24 +420,51 @@ fleet_move(struct fleet *fl, size_t server, const char *endpoint,
 	return dial_other_endpoint(fl, server, now, f);
 }
 
-int
-fleet_register(struct fleet *fl, uint64_t server, const char *endpoint,
-	       struct fail *f)
+static int
+fail_alive(const struct fleet *fl, const struct link *l, struct fail *f)
 {
-	const struct link *l;
+	return fail(f, FAIL_AGAIN, "server %zu is alive already, at %s",
+		    (size_t)(l - fl->link), l->endpoint);
+}
+
+int
+fleet_register(struct fleet *fl, uint64_t server, uint64_t peer,
+	       const char *endpoint, struct fail *f)
+{
+	struct link *l;
 
 	if (server >= fl->count)
 		return fail(f, FAIL_CONFIG, "there is no server %llu in this "
 			    "run, which has %zu", (unsigned long long)server,
 			    fl->count);
 	l = &fl->link[server];
-	if (l->endpoint && strcmp(l->endpoint, endpoint) == 0)
-		return 0;
-	if (l->welcome)
-		return fail(f, FAIL_AGAIN, "server %llu is alive already, at "
-			    "%s",
-			    (unsigned long long)server, l->endpoint);
-	return fleet_place(fl, server, endpoint, f);
+	if (!l->endpoint || strcmp(l->endpoint, endpoint) != 0) {
+		if (l->welcome)
+			return fail_alive(fl, l, f);
+		if (fleet_place(fl, server, endpoint, f) < 0)
+			return -1;
+	}
+	free(l->registered);
+	l->registered = mem_text(endpoint);
+	l->registrar = peer;
+	return 0;
+}
+
+/* The server at l->endpoint has answered.  One that registered with another
+   endpoint, before a standby took its place, would wait in vain. */
+static void
+refuse_registered(struct fleet *fl, struct link *l)
+{
+	const struct message none = { 0 };
+	struct message m;
+	struct fail why;
+
+	if (l->registrar == 0 || strcmp(l->registered, l->endpoint) == 0)
+		return;
+	fail_alive(fl, l, &why);
+	m = message_refuse(&none, why.kind, why.text);
+	outbox_send(fl->outbox, l->registrar, &m);
+	l->registrar = 0;
 }
 
 void
@@ -715,6 +746,7 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	}
 	l->life = m->welcome.life;
 	l->welcome = l->greeted = true;
+	refuse_registered(fl, l);
 	l->dials = 0;
 	l->expected = l->only_standby = l->hangs = false;
 	for (size_t k = 0; k < fl->asks; k++) {

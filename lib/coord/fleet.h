@@ -148,11 +148,12 @@ uint64_t fleet_trip(const struct fleet *, size_t server);
 /* Ends the absence of all servers that are there. */
 void fleet_returned(struct fleet *);
 
-/* Takes the endpoint that a server registered, and dials it.  -1: there is no
-   such server (FAIL_CONFIG), it is alive at another endpoint (FAIL_AGAIN), or
-   the endpoint cannot be dialled. */
-int fleet_register(struct fleet *, uint64_t server, const char *endpoint,
-		   struct fail *);
+/* Takes the endpoint that a server registered by this peer, and dials it.  -1:
+   there is no such server (FAIL_CONFIG), it is alive at another endpoint
+   (FAIL_AGAIN), or the endpoint cannot be dialled.  If it is at another
+   endpoint later, that peer is refused then (FAIL_AGAIN). */
+int fleet_register(struct fleet *, uint64_t server, uint64_t peer,
+		   const char *endpoint, struct fail *);
 
 /* The connection to a peer that fleet_knows() was made (HELLO is sent), or
    broke. */

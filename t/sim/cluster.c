@@ -646,7 +646,8 @@ end_as_told(struct cluster *c, struct process *p)
 }
 
 /* Has another process the place of this server?  The coordinator calls this
-   one no more, and so it ends (--idle). */
+   one no more, and so it ends (--idle); but one that has registered is
+   refused. */
 static bool
 is_replaced(const struct cluster *c, const struct process *p)
 {
@@ -666,7 +667,7 @@ end_server(struct cluster *c, struct process *p, int status)
 		return;
 	}
 	if (status != FAIL_IO && status != FAIL_AGAIN &&
-	    !(status == FAIL_PEER && is_replaced(c, p)) &&
+	    !(status == FAIL_PEER && is_replaced(c, p) && !c->s->registers) &&
 	    !scenario_may_fail(c->s))
 		broken(c, "C5: %s ended with %d: %.120s", p->name, status,
 		       why->text);

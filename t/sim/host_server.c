@@ -26,7 +26,7 @@ struct host_server {
 	uint64_t leaves_at;	/* after it got STOP; or 0 */
 	uint64_t coordinator;	/* where it registers, a peer; or 0 */
 	size_t index;
-	const char *endpoint;
+	char endpoint[16];
 	uint64_t life;
 	bool unwanted;
 	struct fail why;
@@ -196,9 +196,9 @@ host_server_new(const struct site *site, struct outbox *outbox, size_t index,
 	server_limit(h->server, MEMORY, NULL);
 	h->saver = saver_new(files ? h->folder : NULL, s->wal[index]);
 	h->index = index;
-	h->endpoint = s->endpoint[index];
+	snprintf(h->endpoint, sizeof(h->endpoint), "%s", endpoint);
 	h->life = life;
-	if (s->registers)
+	if (s->registers && !primary)	/* ps-serve forbids both */
 		outbox_dial(outbox, s->o.endpoint, &h->coordinator, &h->why);
 	server_saves(h->server, saver_can, h->saver);
 	if ((!s->wal[index] ||

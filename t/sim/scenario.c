@@ -85,7 +85,7 @@ draw_servers(struct scenario *s, struct rng *r)
 	}
 	s->o.server = s->endpoint;
 	s->informed = chance(r, 2);
-	s->registers = durable < 2 && chance(r, 3);
+	s->registers = chance(r, 3);
 	if (s->registers)
 		s->o.server = s->registered;
 }

@@ -8,6 +8,7 @@
 #define PATIENCE	8000
 #define A		1001	/* as servers 0 and 1 are dialled first */
 #define B		1002
+#define CALLER		500	/* as which a server registers */
 #define TERM		3
 
 static const unsigned char ours[] = "a run, 16 bytes", others[PLAN_RUN];
@@ -165,10 +166,11 @@ registration(void)
 	begin(NULL);
 	checked(!fleet_welcome(fl) &&
 		strcmp(fleet_endpoint(fl, 1), "not registered") == 0);
-	ok(fails(fleet_register(fl, 2, "node:9", &f), FAIL_CONFIG,
+	ok(fails(fleet_register(fl, 2, CALLER, "node:9", &f), FAIL_CONFIG,
 		 "there is no server 2 in this run, which has 2"));
 	post_cannot_dial = true;
-	ok(fails(fleet_register(fl, 1, "node:2", &f), FAIL_PEER, "server 1"));
+	ok(fails(fleet_register(fl, 1, CALLER, "node:2", &f), FAIL_PEER,
+		 "server 1"));
 	post_cannot_dial = false;
 	checked(strcmp(fleet_endpoint(fl, 1), "not registered") == 0);
 	comes(A, 6, NULL);
@@ -176,16 +178,24 @@ registration(void)
 	equals(tick(), 0);
 	now++;
 	ok(fails(tick(), FAIL_PEER, "server 1 did not register within 5 s"));
-	ok(fleet_register(fl, 1, "node:2", &f) == 0 && post_dialled == 2);
-	ok(fleet_register(fl, 1, "node:2", &f) == 0 && post_dialled == 2);
+	ok(fleet_register(fl, 1, CALLER, "node:2", &f) == 0 &&
+	   post_dialled == 2);
+	ok(fleet_register(fl, 1, CALLER, "node:2", &f) == 0 &&
+	   post_dialled == 2);
 	ok(fails(tick(), FAIL_PEER, "server 1 (node:2) does not answer"));
-	ok(fleet_register(fl, 1, "node:3", &f) == 0 && post_dialled == 3 &&
-	   post_hung_up == B);
+	ok(fleet_register(fl, 1, CALLER, "node:3", &f) == 0 &&
+	   post_dialled == 3 && post_hung_up == B);
 	post_clear();
 	checked(comes(1003, 7, NULL) && fleet_welcome(fl));
-	named(fails(fleet_register(fl, 1, "node:4", &f), FAIL_AGAIN,
+	named(fails(fleet_register(fl, 1, CALLER, "node:4", &f), FAIL_AGAIN,
 		    "server 1 is alive already, at node:3"),
 	      "nobody takes the place of one that is there");
+	ok(silent() && fleet_move(fl, 1, "node:5", 8, now, &f) == 0);
+	named(silent(), "one that is looked for elsewhere may be found again");
+	ok(comes(1004, 8, ours) && says(CALLER, MESSAGE_REFUSED));
+	named(last_posted->m.refused.status == FAIL_AGAIN &&
+	      strcmp(last_posted->text, "server 1 is alive already, at "
+		     "node:5") == 0, "if it is not, it is refused");
 	end();
 	post_cannot_dial = true;
 	begin("node:2");
