@@ -188,13 +188,16 @@ unread(struct program *p)
 	return lines;
 }
 
-/* Fail if requests were not taken, or have no result, when the run ends. */
+/* Fail if requests were not taken, or have no result, when the run ends, or if
+   it failed for a reason that is none of theirs. */
 static int
 check_left(struct program *p, int status, struct fail *f)
 {
 	const uint64_t left = submission_pending(p->submission);
 	const uint64_t more = lost(p) + unread(p);
 
+	if (status != 0 && status != FAIL_AGAIN)
+		return submission_check(p->submission, f);
 	if (more == 0 && left == 0)
 		return status == 0 ? 0 :
 			fail(f, FAIL_AGAIN, "the run has ended: pending "
@@ -234,10 +237,9 @@ main(int argc, char **argv)
 	if (!cli_stop || !(p.s.o.wishes & SUBMITTER_DETACH))
 		submission_leave(p.submission);
 	f.kind = 0;
-	if ((status == 0 || status == FAIL_AGAIN) &&
-	    check_left(&p, status, &f) < 0)
+	if (check_left(&p, status, &f) < 0)
 		status = (int)f.kind;
-	else if (!p.s.o.whole)
+	if (status != FAIL_AGAIN && !p.s.o.whole)
 		print_lost(&p);
 	close_all(&p);
 	if (f.kind)

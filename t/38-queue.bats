@@ -648,3 +648,22 @@ one() {
 	wait "$job"
 	assert_equal "$(count . "$job_log")" 0
 }
+
+@test "a run that fails for no fault of a submitter's tells it so" {
+	local status=0
+	# It waits for the run, so that it is there in time.
+	submit <<<'train 5' >mine 2>mine.log &
+	local mine=$!
+	launch ps-coord -b "ipc://$PWD/c" -s "ipc://$PWD/nobody" -m model.ps \
+		-w 3s --queue="$queue"
+	job=$pid
+	wait $mine || status=$?
+	assert_equal "$status" 69
+	assert_equal "$(<mine)" '{"op":"train","steps":5,"cancelled":true}'
+	assert_equal "$(<mine.log)" "ps-submit: the run has failed, with\
+ status 69: pending requests were cancelled; the messages of its ps-coord have\
+ the reason"
+	status=0
+	wait "$job" || status=$?
+	assert_equal "$status" 69
+}

@@ -37,6 +37,7 @@ struct submission {
 	uint64_t passed_hash;	/* of those skipped until now */
 
 	uint64_t room, pending, status;
+	bool has_error;		/* a result says what failed */
 	struct text out;
 	uint64_t results;	/* that have come */
 	size_t unsynced_bytes;	/* bytes of those that are not on disk */
@@ -297,6 +298,18 @@ submission_synced(struct submission *s)
 	s->unsynced_bytes = 0;
 }
 
+/* In a string of the result the quotes of the key would have backslashes before
+   them. */
+static void
+add_result(struct submission *s, const char *line, size_t size)
+{
+	const size_t before = s->out.size;
+
+	text_add_bytes(&s->out, line, size);
+	s->unsynced_bytes += size;
+	s->has_error |= strstr(s->out.data + before, ",\"error\":") != NULL;
+}
+
 static int
 take_lines(struct submission *s, const struct message *m, struct fail *f)
 {
@@ -316,8 +329,7 @@ take_lines(struct submission *s, const struct message *m, struct fail *f)
 				    "result without a newline",
 				    s->o.coordinator);
 		if (number > s->results) {
-			text_add_bytes(&s->out, at, (size_t)(behind + 1 - at));
-			s->unsynced_bytes += (size_t)(behind + 1 - at);
+			add_result(s, at, (size_t)(behind + 1 - at));
 			s->results = number;
 		}
 		at = behind + 1;
@@ -404,6 +416,17 @@ submission_over(const struct submission *s, int *status)
 {
 	*status = (int)s->status;
 	return is_done(s) && s->synced == s->results;
+}
+
+int
+submission_check(const struct submission *s, struct fail *f)
+{
+	if (s->status == 0 || s->status == FAIL_AGAIN || s->has_error)
+		return 0;
+	return fail(f, message_status(s->status), "the run has failed, with "
+		    "status %d: pending requests were cancelled; the messages "
+		    "of its ps-coord have the reason",
+		    (int)message_status(s->status));
 }
 
 uint64_t

@@ -76,6 +76,8 @@ void submission_synced(struct submission *);
  * then the kind of the first error, or 0.
  */
 bool submission_over(const struct submission *, int *status);
+/* Fails if the run failed, and no result that has come says why. */
+int submission_check(const struct submission *, struct fail *);
 /* Numbers of requests: that the coordinator has accepted; that were given and
    that it has not accepted; and, of those accepted, that have no result yet. */
 uint64_t submission_accepted(const struct submission *);
