@@ -503,6 +503,28 @@ waits_not() {
 		ps-coord -m count.ps -s ipc://s1 -b ipc://c -w 500ms one.svm
 }
 
+@test "SIGSTOP of a program before others call it: they say so, and 69" {
+	local does_not='does not answer within 4 s'
+	counting
+	echo train >requests
+	server_at 0
+	kill -STOP "${server[0]}"
+	# For longer than a handshake may take.
+	waits_not 69 "ps-coord: server 0 (ipc://s0) $does_not*" \
+		ps-coord -m count.ps -s ipc://s0 -b ipc://c -w 4s requests
+	waits_not 69 "ps-work: coordinator ipc://s0 $does_not" \
+		ps-work -c ipc://s0 -w 4s one.svm
+	waits_not 69 "ps-submit: coordinator ipc://s0 $does_not" \
+		ps-submit -Q ipc://s0 -w 4s requests
+	waits_not 69 "ps-relay: coordinator ipc://s0 $does_not" \
+		ps-relay -c ipc://s0 -b ipc://r -w 4s
+	waits_not 69 "ps-serve: its coordinator ipc://s0 has not connected for\
+ 4 s: it ends (--idle)" \
+		ps-serve -b ipc://s1 -c ipc://s0 -i 0 --idle=4s --lease=4s
+	waits_not 69 "ps-eval: coordinator ipc://s0 $does_not" \
+		ps-eval -c ipc://s0 -w 4s one.svm
+}
+
 @test "SIGSTOP of a server for a while: it is waited for, exactly 4 steps" {
 	lease=2s
 	members

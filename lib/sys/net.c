@@ -979,12 +979,23 @@ writable(void *socket)
 		events & ZMQ_POLLOUT;
 }
 
+/*
+ * Has a handshake failed since nothing came, not even that the peer hung up?
+ * The peer may be one of ours that is stopped.
+ */
+static bool
+is_silence(uint16_t event, int error)
+{
+	return event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL &&
+		error != EPIPE && error != ECONNRESET;
+}
+
 /* Process the next event of a dialled peer's monitor.  Return NET_UP, NET_DOWN
    or NET_NOTHING. */
 static enum net_event_kind
 process_monitor(struct dialled *d)
 {
-	int fd = -1;
+	int fd = -1;		/* or an error */
 	const uint16_t event = next_monitor_event(&d->monitor, &fd);
 
 	if (event == ZMQ_EVENT_CONNECTED) {
@@ -1001,8 +1012,8 @@ process_monitor(struct dialled *d)
 	if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
 		d->up = d->known = true;
 	/* A peer with which a handshake has succeeded has our key: it refuses
-	   only since it is dying, or is stopped. */
-	if (event & REFUSALS)
+	   only since it is dying. */
+	if (event & REFUSALS && !is_silence(event, fd))
 		d->refused = !d->known;
 	if (event & (ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
 		     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL))
