@@ -432,6 +432,20 @@ drop_all_segments(struct wal *l, struct fail *f)
 	return remove_before(l, l->number + 1, f);
 }
 
+/* No segment can be begun with; the oldest was looked at last. */
+static int
+fail_beginning(const struct wal *l, struct fail *f)
+{
+	if (!l->whole)
+		return fail(f, FAIL_DATA, "%s/%08ju: its beginning was cut "
+			    "off: put the file back, or remove this folder to "
+			    "begin anew", l->folder,
+			    (uintmax_t)l->segment[0]);
+	return fail(f, FAIL_DATA, "%s: the checkpoint that this log starts "
+		    "from is not there (%s): put it back, or remove this "
+		    "folder to begin anew", l->folder, l->load);
+}
+
 static int
 replay_all(struct wal *l, struct fail *f)
 {
@@ -465,10 +479,7 @@ replay_all(struct wal *l, struct fail *f)
 	if (l->segments == 0)
 		return 0;
 	if (first == 0)
-		return fail(f, FAIL_DATA, "%s: the checkpoint that this log "
-			    "starts from is not there (%s): put it back, or "
-			    "remove this folder to begin anew", l->folder,
-			    l->load);
+		return fail_beginning(l, f);
 	if (remove_before(l, l->segment[first - 1], f) < 0)
 		return -1;
 	l->first = true;

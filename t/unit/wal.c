@@ -226,6 +226,18 @@ segments(void)
 		  "folder to begin anew") == 0);
 	side_free(&standby);
 	clear();
+
+	/* The cut never became a checkpoint, and the segment before it has lost
+	   what it began with. */
+	receive_cut(false, false);
+	wal_close(changes_log);
+	side_free(&primary);
+	ok(truncate("log-0/00000001", 100) == 0);
+	ok(!start(&standby, TERM) && f.kind == FAIL_DATA &&
+	   strcmp(f.text, "./log-0/00000001: its beginning was cut off: put "
+		  "the file back, or remove this folder to begin anew") == 0);
+	side_free(&standby);
+	clear();
 }
 
 /* Changes one byte. */
