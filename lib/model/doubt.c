@@ -117,6 +117,30 @@ product(const struct node *n, const struct range *of)
 	return r;
 }
 
+/* Return the range of an input's numbers, times a factor and plus a number.  An
+   unlimited one is not known: who scales it may know how far it goes. */
+static struct range
+scaled(const struct node *n, const struct range *of, double factor, double plus)
+{
+	const struct range *in = &of[n->in[0]->index];
+	const double a = in->low * factor + plus, b = in->high * factor + plus;
+
+	return isfinite(a) && isfinite(b) ?
+		(struct range){ fmin(a, b), fmax(a, b) } :
+		(struct range){ NAN, NAN };
+}
+
+/* Return the range of sums over an axis. */
+static struct range
+total(const struct node *n, const struct range *of)
+{
+	const double terms = (double)node_size(n->in[0]) /
+		(double)node_size(n);
+	const struct range *in = &of[n->in[0]->index];
+
+	return (struct range){ in->low * terms, in->high * terms };
+}
+
 static struct range
 range_of(const struct node *n, const struct range *of)
 {
@@ -132,6 +156,10 @@ range_of(const struct node *n, const struct range *of)
 		return sum(n, of);
 	if (is_kind(n, "multiply"))
 		return product(n, of);
+	if (is_kind(n, "rescaling"))
+		return scaled(n, of, (double)n->scale, (double)n->offset);
+	if (is_kind(n, "reduce_sum"))
+		return total(n, of);
 	return (struct range){ NAN, NAN };
 }
 
@@ -242,6 +270,16 @@ constant(const struct node *n)
 		return "one number less its own mean is always 0";
 	if (is_kind(n, "dot") && last == 1 && n->low < n->high)
 		return "of single numbers the cosine is always 1 or -1";
+	if (is_kind(n, "dot") && n->in[0] == n->in[1] && n->low < n->high &&
+	    n->shape.rank == 1)
+		return "the cosine of a layer and itself is always 1";
+	if (is_kind(n, "subtract") && n->in[0] == n->in[1])
+		return "a layer less itself is always 0";
+	if (is_kind(n, "rescaling") && n->scale <= 0 && n->scale >= 0)
+		return "with scale=0 all numbers are the offset";
+	if (is_kind(n, "factorization") && n->in[0]->input &&
+	    input_width(n->in[0]->input) == 1)
+		return "a single id has no pairs, so it is always 0";
 	return NULL;
 }
 
@@ -256,16 +294,41 @@ check_constants(const struct model *m, struct text *out, struct fail *f)
 		const struct node *n = m->node[i];
 		const char *why = constant(n);
 
+		if (is_kind(n, "attention") && n->in[0]->input &&
+		    input_width(n->in[0]->input) == 1)
+			text_add(out, "%s: %s: the weight of a single id is "
+				 "always 1, and nothing is trained by the "
+				 "query %s\n", n->where, n->name,
+				 n->in[1]->name);
+
 		if (!why)
 			continue;
 		if (n == m->prediction || n == m->loss_node)
 			return fail(f, FAIL_CONFIG, "%s: %s: %s%s", n->where,
 				    n->name, why, is_kind(n, "softmax") ?
 				    "; take sigmoid" : "");
-		text_add(out, "%s: %s: %s, and nothing before it is trained\n",
-			 n->where, n->name, why);
+		text_add(out, "%s: %s: %s, and nothing %s is trained\n",
+			 n->where, n->name, why, is_kind(n, "factorization") ?
+			 "of it" : "before it");
 	}
 	return 0;
+}
+
+/* Look for layers that compare the examples of a batch, of which there is only
+   one. */
+static void
+check_singles(const struct model *m, struct text *out)
+{
+	for (size_t i = 0; i < m->nodes; i++) {
+		const struct node *n = m->node[i];
+
+		if (is_kind(n, "batch_normalization") &&
+		    node_size(n) == n->shape.dim[n->shape.rank - 1])
+			text_add(out, "%s: %s: in batches of 1 example each "
+				 "number is its own mean, so it is always 0, "
+				 "and nothing before it is trained; let -B be "
+				 "2 or more\n", n->where, n->name);
+	}
 }
 
 static int
@@ -361,13 +424,19 @@ static void
 check_rates(const struct model *m, struct text *out)
 {
 	size_t trained = 0, frozen = 0;
+	bool external = false;
 
+	for (size_t i = 0; i < m->nodes; i++)
+		external = external || is_kind(m->node[i], "external");
 	for (size_t i = 0; i < m->variables; i++) {
 		const struct variable *v = &m->variable[i];
 
 		trained += is_trained(v);
 		frozen += is_trained(v) && v->optimizer->frozen;
 	}
+	if (trained == 0 && m->loss.kind && !external)
+		text_add(out, "no step changes a variable: the model has "
+			 "none\n");
 	if (trained > 0 && frozen == trained)
 		text_add(out, "no step changes a variable: all optimizers have "
 			 "the learning rate 0\n");
@@ -577,8 +646,11 @@ check_loss(const struct model *m, struct text *out, struct fail *f)
 
 /* Nothing is known of what a step's program computes. */
 int
-model_doubts(const struct model *m, struct text *out, struct fail *f)
+model_doubts(const struct model *m, uint64_t batch, struct text *out,
+	     struct fail *f)
 {
+	if (batch == 1)
+		check_singles(m, out);
 	if (check_constants(m, out, f) < 0 ||
 	    (m->loss.kind && check_loss(m, out, f) < 0))
 		return -1;

@@ -46,6 +46,7 @@ struct node {
 	float low, high;		/* all numbers are in this range, if the
 					   kind alone does not say so; else both
 					   are 0 */
+	float scale, offset;		/* of a rescaling */
 	size_t scratch;			/* floats for each example, kept from
 					   the forward to the backward pass */
 	bool trained;			/* this node or one that it depends on

@@ -50,6 +50,8 @@ build_rescaling(struct model *m, struct node *n, struct settings *s,
 	    settings_float(s, "scale", &a->scale, -FLT_MAX, FLT_MAX, f) ||
 	    settings_float(s, "offset", &a->offset, -FLT_MAX, FLT_MAX, f))
 		return -1;
+	n->scale = a->scale;
+	n->offset = a->offset;
 	return 0;
 }
 

@@ -74,9 +74,11 @@ void model_unused(const struct model *, struct text *);
  * Check whether the model can learn.  Return -1 with FAIL_CONFIG for what can
  * only be a mistake, for example a cross-entropy of numbers that are not
  * probabilities; else 0, and add a line to the text for each thing that is
- * seldom meant.  A program that only evaluates need not call it.
+ * seldom meant.  batch: the examples of a batch.  A program that only evaluates
+ * need not call it.
  */
-int model_doubts(const struct model *, struct text *, struct fail *);
+int model_doubts(const struct model *, uint64_t batch, struct text *,
+		 struct fail *);
 
 /*
  * Never free this model: a thread that cannot be ended may still read it.

@@ -601,7 +601,7 @@ coord_settings_model(struct coord_settings *s, struct model_source *source,
 	    !(model = model_parse(source, f)))
 		return NULL;
 	model_unused(model, &lines);
-	if (model_doubts(model, &lines, f) < 0) {
+	if (model_doubts(model, s->o.batch, &lines, f) < 0) {
 		model_free(model);
 		model = NULL;
 	}

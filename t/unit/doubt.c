@@ -44,7 +44,8 @@ static const struct {
 	{ BINARY "a = dense x units=2 activation=softmax\n"
 	  "p = reduce_max a" BCE, NULL },
 	{ BINARY "p = external x shape=[1]" BCE, NULL },
-	{ "input p float\nlabel y binary" BCE, NULL },
+	{ "input p float\nlabel y binary" BCE, "no step changes a variable: "
+	  "the model has none" },
 	{ BINARY "a = linear x\np = rescaling a scale=0.5 offset=0.5" BCE,
 	  NULL },
 	{ BINARY DENSE " activation=relu" BCE, "model.ps:4: p gives 0 or more"
@@ -81,6 +82,46 @@ static const struct {
 	  "single numbers the cosine is always 1 or -1" },
 	{ BINARY "a = linear x\nb = linear x kernel_initializer=ones\n"
 	  "p = dot a b\nloss hinge p", NULL },
+
+	/* What is always the same, or has a range by what is before it. */
+	{ NUMBER "a = dense x units=1\np = rescaling a scale=0 offset=2\n"
+	  "loss huber p", "!model.ps:4: p: with scale=0 all numbers are the "
+	  "offset" },
+	{ NUMBER "a = rescaling x scale=0\np = dense a units=1\nloss huber p",
+	  "model.ps:3: a: with scale=0 all numbers are the offset, and nothing "
+	  "before it is trained" },
+	{ NUMBER "a = dense x units=2\nb = subtract a a\np = dense b units=1"
+	  "\nloss huber p", "model.ps:4: b: a layer less itself is always 0" },
+	{ NUMBER "a = dense x units=2\nb = dense x units=2\nc = subtract a b\n"
+	  "p = dense c units=1\nloss huber p", NULL },
+	{ NUMBER "a = dense x units=2\np = dot a a normalize=true\n"
+	  "loss huber p", "!model.ps:4: p: the cosine of a layer and itself is "
+	  "always 1" },
+	{ NUMBER "a = dense x units=2\np = dot a a\nloss huber p", NULL },
+	{ PAIR "f = factorization u factors=2\nw = linear v\np = add w f\n"
+	  "loss huber p", "model.ps:4: f: a single id has no pairs, so it is "
+	  "always 0, and nothing of it is trained" },
+	{ PAIR "p = factorization u factors=2\nloss huber p", "!model.ps:4: p: "
+	  "a single id has no pairs" },
+	{ "input u id[2] rows=3\nlabel y float\np = factorization u factors=2"
+	  "\nloss huber p", NULL },
+	{ PAIR "q = embedding v dim=2\na = attention u q dim=2\n"
+	  "p = dense a units=1\nloss huber p", "model.ps:5: a: the weight of a "
+	  "single id is always 1, and nothing is trained by the query q" },
+	{ "input u id[] rows=3\ninput v id rows=3\nlabel y float\n"
+	  "q = embedding v dim=2\na = attention u q dim=2\n"
+	  "p = dense a units=1\nloss huber p", NULL },
+	{ "input x float\nlabel y float\np = relu x\nloss huber p",
+	  "no step changes a variable: the model has none" },
+	{ BINARY "a = linear x activation=sigmoid\n"
+	  "p = rescaling a scale=2 offset=-1" BCE, "model.ps:5: p gives from "
+	  "-1 to 1" BEYOND },
+	{ BINARY "a = dense x units=2 activation=sigmoid\np = reduce_sum a"
+	  BCE, "model.ps:5: p gives from 0 to 2" BEYOND },
+	{ BINARY "a = dense x units=2\np = reduce_sum a" BCE,
+	  "!model.ps:5: p does not end in a sigmoid" },
+	{ BINARY "a = linear x activation=tanh\np = rescaling a scale=9" BCE
+	  LOGITS, "model.ps:5: p gives from -9 to 9, so as" },
 
 	/* Of several. */
 	{ CLASSES "p = dense x units=4" SCCE, "!model.ps:4: p does not end in "
@@ -192,6 +233,31 @@ parse(const char *text, struct fail *f)
 	return model_parse(&source, f);
 }
 
+/* A batch of one example has no variance, unless the layer has further axes. */
+static void
+singles(void)
+{
+	struct text lines = { 0 };
+	struct fail f = { .text = "" };
+	struct model *m = parse(NUMBER "a = dense x units=2\n"
+				"b = batch_normalization a\n"
+				"p = dense b units=1\nloss huber p", &f);
+	struct model *axes = parse("input x float[3,2]\nlabel y float\n"
+				   "b = batch_normalization x\nc = flatten b\n"
+				   "p = dense c units=1\nloss huber p", &f);
+
+	equals(model_doubts(m, 2, &lines, &f), 0);
+	equals(model_doubts(axes, 1, &lines, &f), 0);
+	equals(lines.size, 0);
+	equals(model_doubts(m, 1, &lines, &f), 0);
+	equals(lines.data, "model.ps:4: b: in batches of 1 example each number "
+	       "is its own mean, so it is always 0, and nothing before it is "
+	       "trained; let -B be 2 or more\n");
+	text_release(&lines);
+	model_free(m);
+	model_free(axes);
+}
+
 int
 main(void)
 {
@@ -200,7 +266,7 @@ main(void)
 		struct text lines = { 0 };
 		struct fail f = { .text = "" };
 		struct model *m = parse(models[i].text, &f);
-		const int status = m ? model_doubts(m, &lines, &f) : -2;
+		const int status = m ? model_doubts(m, 32, &lines, &f) : -2;
 		const char *got = status < 0 ? f.text :
 			lines.size > 0 ? lines.data : "";
 		const char *want = said && *said == '!' ? said + 1 :
@@ -216,5 +282,6 @@ main(void)
 		model_free(m);
 		text_release(&lines);
 	}
+	singles();
 	return tap_done();
 }
