@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -20,7 +21,7 @@
 #include <string.h>
 
 #define MEMBER_MAX	((size_t)1 << 30)
-#define STEP		4096	/* bytes by which a buffer grows, at least */
+#define STEP		256	/* bytes by which a buffer grows, at least */
 
 enum content { TEXT, ARRAY, OBJECT };
 
@@ -54,6 +55,7 @@ struct tar {
 	uint64_t record;	/* number of the sample, from 1 */
 	struct member *member;	/* those of the first sample */
 	size_t members, room;
+	struct names extensions;	/* the number of each member */
 	struct columns columns;
 	size_t *from, from_room;	/* for each column: its member */
 	char *word;		/* a string of JSON, with slack */
@@ -73,6 +75,7 @@ tar_close(void *state)
 		json_decref(t->member[i].object);
 	}
 	free(t->member);
+	names_release(&t->extensions);
 	columns_release(&t->columns);
 	free(t->from);
 	free(t->word);
@@ -126,10 +129,10 @@ kind_of(const char *extension)
 static struct member *
 find_member(const struct tar *t, const char *extension)
 {
-	for (size_t i = 0; i < t->members; i++)
-		if (strcmp(t->member[i].extension, extension) == 0)
-			return &t->member[i];
-	return NULL;
+	const size_t i = names_get(&t->extensions, extension,
+				   strlen(extension));
+
+	return i == NAMES_NONE ? NULL : &t->member[i];
 }
 
 static struct member *
@@ -143,6 +146,7 @@ add_member(struct tar *t, const char *extension)
 		.extension = mem_text(extension),
 		.content = kind ? kind->content : TEXT, .wanted = true
 	};
+	names_put(&t->extensions, extension, strlen(extension), t->members);
 	return &t->member[t->members++];
 }
 

@@ -104,10 +104,10 @@ expand_one(struct definitions *d, struct place *p, struct text *out,
 static void
 copy(struct place *p, struct text *out)
 {
-	const char *line = memchr(p->at, '\n', (size_t)(p->end - p->at));
+	const size_t left = (size_t)(p->end - p->at);
 	const bool comment = *p->at == '#' && p->begins;
-	const size_t n = !comment ? 1 :
-		(size_t)((line ? line : p->end) - p->at);
+	const char *line = comment ? memchr(p->at, '\n', left) : NULL;
+	const size_t n = line ? (size_t)(line - p->at) : comment ? left : 1;
 
 	if (*p->at == '\n') {
 		p->line++;

@@ -5,6 +5,7 @@
  */
 #include "data/reader.h"
 #include "model/compute.h"
+#include "model/definitions.h"
 #include "wire/plan.h"
 
 #include "examples.h"
@@ -334,6 +335,28 @@ a_plan_of_many(void)
 	return good;
 }
 
+/* A line as long as a model may be, whose definitions take their places. */
+static bool
+a_long_line(void)
+{
+	const size_t limit = (size_t)1 << 20;
+	struct definitions d = { 0 };
+	struct text out = { 0 };
+	bool good = true;
+
+	text_add(&text, "input x id bin_boundaries=");
+	while (text.size < limit - 10)
+		text_add_bytes(&text, "1,", 2);
+	for (size_t i = 0; good && i < 20; i++) {
+		good = definitions_expand(&d, "m.ps", text.data, text.size,
+					  limit, &out, &why) == 0 &&
+			out.size == text.size;
+		text_release(&out);
+	}
+	definitions_release(&d);
+	return good;
+}
+
 /* ---- data ---- */
 
 static char *
@@ -447,6 +470,35 @@ large_headers(void)
 	return wrong == 0;
 }
 
+/* So many members of one sample, as when names differ behind their point. */
+static bool
+a_sample_of_many(void)
+{
+	struct archive *a = archive_write_new();
+	struct input in = examples_input("x", INPUT_FLOAT, 0, 1);
+	char name[32];
+	char *got;
+	bool good;
+
+	archive_write_add_filter_gzip(a);
+	archive_write_set_format_ustar(a);
+	archive_write_open_filename(a, "many.tar");
+	for (size_t i = 0; i < 150000; i++) {
+		snprintf(name, sizeof(name), "v1.%zu.txt", i);
+		files_member(a, name, "1", 1);
+	}
+	files_member(a, "v1.x.txt", "2", 1);
+	files_member(a, "v1.y.txt", "3", 1);
+	archive_write_free(a);
+	got = reads("many.tar", &in, 1);
+	good = strncmp(got, "3 | 2", 5) == 0;
+	if (!good)
+		printf("# %.200s\n", got);
+	free(got);
+	free(in.name);
+	return good;
+}
+
 /* ---- processes ---- */
 
 static int
@@ -503,6 +555,8 @@ main(void)
 	within(a_plan_of_many, "400,000 shards on 4,096 servers");
 	within(one_input_of_many, "an input of 300,000 columns");
 	within(many_inputs, "9,000 inputs and 200,000 columns");
+	within(a_long_line, "definitions in a line of 1 MiB, 20 times");
+	within(a_sample_of_many, "a sample of 150,000 members");
 	within(large_headers, "headers that promise too much are refused");
 	files_end();
 	return tap_done();
