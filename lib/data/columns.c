@@ -69,6 +69,24 @@ are_values(const struct columns *c)
 	return values;
 }
 
+/* Return what else the one name may be: names that something else than the
+   format's character separates. */
+static const char *
+separated(const struct columns *c)
+{
+	const char *name = c->count == 1 && c->header ? c->name[0] : "";
+
+	for (size_t i = 0; i < c->count && c->header; i++)
+		if (strchr(c->name[i], '\r'))
+			return "; a line ends with a newline, not with a "
+				"carriage return alone";
+	return strchr(name, '\t') ? "; tabs separate them in tsv: say -F tsv" :
+		strchr(name, ',') ? "; commas separate them in csv: say -F "
+		"csv" :
+		strchr(name, ';') ? "; commas separate them in csv, not "
+		"semicolons" : "";
+}
+
 static int
 fail_no_column(const struct columns *c, const struct input *in,
 	       const char *pattern, struct fail *f)
@@ -76,10 +94,10 @@ fail_no_column(const struct columns *c, const struct input *in,
 	struct text names = { 0 };
 
 	list(c, &names);
-	fail(f, FAIL_DATA, "no column %s for %s (%s); there %s%s%s", pattern,
+	fail(f, FAIL_DATA, "no column %s for %s (%s); there %s%s%s%s", pattern,
 	     in->name, in->where, names.size ? "are: " : "is none",
 	     names.size ? names.data : "", are_values(c) ?
-	     "; if that is a record, say --no-header" : "");
+	     "; if that is a record, say --no-header" : "", separated(c));
 	text_release(&names);
 	return -1;
 }

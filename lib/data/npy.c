@@ -1,10 +1,14 @@
 #include "data/array.h"
+#include "data/feature_set.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LISTED	200		/* characters of names in a message */
 
 static void *
 npy_open(const struct read_spec *want, char *const *files, struct fail *f)
@@ -76,9 +80,25 @@ load(struct npz *n, const struct read_spec *want, struct source *s,
 	return 0;
 }
 
+/* Add the name of a member to a list, as far as a message has room. */
+static void
+list(struct text *names, const char *member)
+{
+	char shown[FEATURE_SET_SHOWN];
+	const size_t size = strlen(member);
+	const bool suffix = size > 4 && strcmp(member + size - 4, ".npy") == 0;
+
+	if (names->size > LISTED)
+		return;
+	text_add(names, "%s%s", names->size > 0 ? ", " : "; there are: ",
+		 feature_set_shown(member, suffix ? size - 4 : size, shown));
+	if (names->size > LISTED)
+		text_add(names, ", ...");
+}
+
 static int
 check(const struct npz *n, const struct read_spec *want, const char *file,
-      struct fail *f)
+      const char *names, struct fail *f)
 {
 	const struct array *first = NULL;
 
@@ -89,8 +109,8 @@ check(const struct npz *n, const struct read_spec *want, const char *file,
 		if (!read_spec_reads(want, in))
 			continue;	/* its array has no name */
 		if (!a->name)
-			return fail(f, FAIL_DATA, "%s: no array %s (%s) in it",
-				    file, in->name, in->where);
+			return fail(f, FAIL_DATA, "%s: no array %s (%s) in "
+				    "it%s", file, in->name, in->where, names);
 		first = first ? first : a;
 		if (a->rows != first->rows)
 			return fail(f, FAIL_DATA, "%s: %llu records, but %s "
@@ -106,13 +126,22 @@ static int
 load_all(struct npz *n, const struct read_spec *want, struct source *s,
 	 struct fail *f)
 {
+	struct text names = { 0 };
 	const char *member;
 	int got;
 
-	while ((got = source_member(s, &member, f)) > 0)
-		if (load(n, want, s, member, f) != 0)
-			return -1;
-	return got < 0 ? -1 : check(n, want, source_name(s), f);
+	while ((got = source_member(s, &member, f)) > 0) {
+		list(&names, member);
+		if (load(n, want, s, member, f) != 0) {
+			got = -1;
+			break;
+		}
+	}
+	if (got == 0)
+		got = check(n, want, source_name(s),
+			    names.size > 0 ? names.data : "", f);
+	text_release(&names);
+	return got;
 }
 
 static void *

@@ -163,6 +163,15 @@ test_csv(void)
 		  "65 a.csv:2: text follows closing quotes" },
 		{ "\"\"\n1\n", "65 a.csv:1: no column y for y (model.ps:1); "
 		  "there is none" },
+		{ "x\tid\ty\n1\t2\t0\n", "65 a.csv:1: no column y for y "
+		  "(model.ps:1); there are: x?id?y; tabs separate them in tsv: "
+		  "say -F tsv" },
+		{ "x;id;y\n1;2;0\n", "65 a.csv:1: no column y for y "
+		  "(model.ps:1); there are: x;id;y; commas separate them in "
+		  "csv, not semicolons" },
+		{ "x,id,label\r1,2,0\r", "65 a.csv:1: no column y for y "
+		  "(model.ps:1); there are: x, id, label?1, 2, 0; a line ends "
+		  "with a newline, not with a carriage return alone" },
 		{ "", "66 a.csv: it is empty" },
 		{ "x,id,y\n", "66 a.csv: it has no records" },
 	};
@@ -177,6 +186,9 @@ test_csv(void)
 	files_put("nul.csv", "x,id,y\0\n1,2,0\n", 14);
 	ok(says("nul.csv", "65 nul.csv:1: a NUL byte in the name of a column; "
 		"text in UTF-16 is not read"));
+	files_put("zip.csv", "PK\3\4\0\0\n1,2,0\n", 13);
+	ok(says("zip.csv", "65 zip.csv:1: a NUL byte in the name of a column; "
+		"it is a zip archive, which unzip takes out"));
 	in[0].shape = (struct shape){ 1, { 3 } };
 	ok(bad("a.csv", "x,id,y\n", "65 a.csv:1: x (model.ps:1) takes 3 "
 	       "values, but 1 column feeds it"));

@@ -536,8 +536,8 @@ test_npy(void)
 	const struct reader_options blind = { .unlabelled = true };
 
 	add("weight", INPUT_FLOAT, 0, 1)->weighs = true;
-	ok(reads("a.npz", "65 a.npz: no array weight (model.ps:1) "
-		 "in it"));
+	ok(reads("a.npz", "65 a.npz: no array weight (model.ps:1) in it; "
+		 "there are: y, other, x, id"));
 	ok(reads_with("a.npz", &blind, " | 0 | 1 0.5 | 1\n"
 		      " | 20000001 | -2 3 | 1\n | 7 | 4 5 | 1\n"));
 	text_release(&tx);
