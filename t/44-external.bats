@@ -421,6 +421,34 @@ layer called other"
 	[ ! -s "$log" ]
 }
 
+# hears_the_end REQUEST NUMBER OPTION-OF-COORD... - whose program of a layer
+# falls asleep at the request of that number: its worker ends with the run.
+hears_the_end() {
+	local requests=$1 number=$2 worker chief
+	shift 2
+	rm -f there
+	mkfifo there
+	printf '%b\n' "$requests" >requests
+	start ps-serve -b ipc://server
+	launch ps-work -c ipc://coord --lease=500ms --repeat -x \
+		"$dense $number 'open(\"there\", \"w\").close()
+time.sleep(1e6)'" train.svm
+	worker=$pid
+	launch ps-coord -b ipc://coord -s ipc://server -m model.ps -B 4 \
+		--lease=500ms --grace=1s "$@" requests
+	chief=$pid
+	cat there
+	stop "$chief"
+	timeout 30 tail -s 0.05 --pid="$worker" -f /dev/null
+	run -0 wait "$worker"
+}
+
+@test "a worker hears of the end of a run while a layer is computed" {
+	hears_the_end 'train 9' 3
+	hears_the_end 'train 9' 6 --accumulate=4
+	hears_the_end 'train 3\neval' 6
+}
+
 @test "programs end with who runs them, even if they do not heed it" {
 	train 'train 2' model.ps -x \
 		"$dense 0 'open(\"pid\", \"w\").write(str(os.getpid()))'" \

@@ -271,13 +271,13 @@ once() {
 	ended pid
 }
 
-# falls_asleep - a worker and a run whose program sleeps from its sixth request
-# on, once it does.  Sets worker and chief.
+# falls_asleep REQUESTS - a worker and a run whose program sleeps from its
+# sixth request on, or that of asleep_at, once it does.  Sets worker and chief.
 falls_asleep() {
-	echo train 20 >requests
+	printf '%b\n' "$1" >requests
 	start ps-serve -b ipc://server
 	launch ps-work -c ipc://coord --lease=500ms --repeat \
-		--step="$fit 5 'open(\"asleep\", \"w\").close()
+		--step="$fit ${asleep_at:-5} 'open(\"asleep\", \"w\").close()
 time.sleep(1e6)'" train.svm
 	worker=$pid
 	launch ps-coord -b ipc://coord -s ipc://server -m model.ps -B 4 \
@@ -288,12 +288,20 @@ time.sleep(1e6)'" train.svm
 
 @test "while a program computes its worker answers, and hears of the end" {
 	local worker chief
-	falls_asleep
+	falls_asleep 'train 20'
 	# Longer than a lease, of which another attempt would tell.
 	! timeout 2 tail -s 0.05 --pid="$chief" -f /dev/null
 	[ "$(wc -l <"$out")" = 5 ]
 	kill -TERM "$chief"
 	wait "$chief"
+	timeout 30 tail -s 0.05 --pid="$worker" -f /dev/null
+	run -0 wait "$worker"
+}
+
+@test "a worker hears of the end of a run while its program scores" {
+	local worker chief
+	asleep_at=2 falls_asleep 'train 2\neval'
+	stop "$chief"
 	timeout 30 tail -s 0.05 --pid="$worker" -f /dev/null
 	run -0 wait "$worker"
 }

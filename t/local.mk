@@ -47,6 +47,7 @@ UNITS += %D%/unit/evaluate
 UNITS += %D%/unit/evaluator
 UNITS += %D%/unit/prometheus_text
 UNITS += %D%/unit/external
+UNITS += %D%/unit/fiber
 UNITS += %D%/unit/fleet
 UNITS += %D%/unit/checkpoint_watch
 UNITS += %D%/unit/formats

@@ -9,6 +9,8 @@ lib_libps_a_SOURCES += \
 	%D%/fail.h \
 	%D%/failpoint.c \
 	%D%/failpoint.h \
+	%D%/fiber.c \
+	%D%/fiber.h \
 	%D%/flush_denormals.h \
 	%D%/hash.c \
 	%D%/hash.h \

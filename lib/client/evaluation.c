@@ -41,13 +41,18 @@ evaluation_begin(struct evaluation *e, struct batch *batch)
 	negative_labels_add_batch(&e->negatives, batch);
 }
 
-int
-evaluation_end(struct evaluation *e, bool labelled, struct fail *f)
+void
+evaluation_compute(struct evaluation *e, bool labelled)
 {
 	if (labelled)
 		compute_forward(e->compute);
 	else
 		compute_predict(e->compute);
+}
+
+int
+evaluation_add(struct evaluation *e, bool labelled, struct fail *f)
+{
 	if (compute_failure(e->compute)) {
 		*f = *compute_failure(e->compute);
 		return -1;
@@ -58,6 +63,13 @@ evaluation_end(struct evaluation *e, bool labelled, struct fail *f)
 	e->loss += compute_loss(e->compute);
 	compute_metrics(e->compute, e->state);
 	return 0;
+}
+
+int
+evaluation_end(struct evaluation *e, bool labelled, struct fail *f)
+{
+	evaluation_compute(e, labelled);
+	return evaluation_add(e, labelled, f);
 }
 
 void

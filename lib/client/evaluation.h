@@ -39,6 +39,9 @@ void evaluation_begin(struct evaluation *, struct batch *);
  * -1: an external layer failed, see struct externals.
  */
 int evaluation_end(struct evaluation *, bool labelled, struct fail *);
+/* The same in two parts: only the first one may wait for a program. */
+void evaluation_compute(struct evaluation *, bool labelled);
+int evaluation_add(struct evaluation *, bool labelled, struct fail *);
 
 /* Puts the result of all batches, and the metric's state that has their scores;
    *scores is borrowed, NULL if no metric keeps scores. */

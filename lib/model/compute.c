@@ -136,7 +136,7 @@ struct compute {
 	float **value_at, **gradient_at;	/* of each variable, for the
 						   program */
 	uint64_t step, wants;
-	const char *args;
+	struct text args;		/* empty: none */
 	bool asked;			/* the program was asked, and its answer
 					   not taken yet */
 	uint64_t counted;		/* examples of the last pass */
@@ -345,6 +345,7 @@ compute_free(struct compute *c)
 	free(c->program);
 	free(c->value_at);
 	free(c->gradient_at);
+	text_release(&c->args);
 	free(c);
 }
 
@@ -982,7 +983,7 @@ ask_program(struct compute *c, enum step_op op, uint64_t seed)
 		.batch = c->batch, .pass = c->lane->pass, .label = c->label,
 		.value = c->value_at, .gradient = c->gradient_at,
 		.step = c->step, .seed = seed, .wants = c->wants,
-		.args = c->args
+		.args = c->args.size > 0 ? c->args.data : NULL
 	};
 
 	struct step_program *program = program_of(c);
@@ -1077,7 +1078,8 @@ compute_step(struct compute *c, uint64_t step, uint64_t examples,
 {
 	c->step = step;
 	c->wants = examples;
-	c->args = args;
+	text_reset(&c->args);
+	text_add(&c->args, "%s", args ? args : "");
 }
 
 bool

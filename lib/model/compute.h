@@ -138,7 +138,7 @@ void compute_predict(struct compute *);
 /*
  * For a model whose steps a program computes: set the number of the next step,
  * the number of examples to ask for if the program has data of its own, and the
- * arguments: a JSON object, borrowed, or NULL.
+ * arguments: a JSON object, or NULL.
  */
 void compute_step(struct compute *, uint64_t step, uint64_t examples,
 		  const char *args);

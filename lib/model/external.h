@@ -86,15 +86,15 @@ struct externals {
 	/*
 	 * Call a program and wait for its answer.  Return 0; or -1 with
 	 * FAIL_DATA if this batch cannot be computed, or with another failure
-	 * after which nothing can be.
+	 * after which nothing can be.  NULL: use ask() and take().
 	 */
 	int (*call)(void *own, const struct external_call *, struct fail *);
 	/*
-	 * The same for steps in parts, so that the caller can do other things
-	 * in between; NULL: use call().  Up to EXTERNAL_ASKED calls may be
-	 * under way, with everything that they point to, and are taken in the
-	 * order in which they were asked.  take() does not wait if answered()
-	 * is true for the first of them.
+	 * The same in parts, so that the caller can do other things in between;
+	 * NULL: use call().  Up to EXTERNAL_ASKED calls of steps, or else one
+	 * of a layer, may be under way, with everything that they point to, and
+	 * are taken in the order in which they were asked.  take() does not
+	 * wait if answered() is true for the first of them.
 	 */
 	void (*ask)(void *own, const struct external_call *);
 	bool (*answered)(void *own, const struct external_call *);
@@ -110,5 +110,17 @@ externals_begin(const struct externals *e, const struct model *m,
 {
 	return e ? e->begin(e->own, m, f) : 0;
 }
+
+/*
+ * Ask a program, if that can be done in parts, and take its answer, or the two
+ * together.  In a fiber (base/fiber.h) only the fiber waits for the answer; if
+ * it is given up, the failure is FAIL_AGAIN.
+ */
+int externals_ask(const struct externals *, const struct external_call *,
+		  struct fail *);
+int externals_take(const struct externals *, const struct external_call *,
+		   struct fail *);
+int externals_call(const struct externals *, const struct external_call *,
+		   struct fail *);
 
 #endif

@@ -212,7 +212,7 @@ call(const struct pass *p, struct external_call *c)
 	c->seed = rng_at(p->seed, own->stream, 0) >> (64 - SEED_BITS);
 	if (p->failure->kind)
 		return -1;
-	if (p->externals->call(p->externals->own, c, p->failure) == 0)
+	if (externals_call(p->externals, c, p->failure) == 0)
 		return 0;
 	return fail_at(p->failure, "%s: %s", p->node->where, p->node->name);
 }

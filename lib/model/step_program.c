@@ -306,7 +306,6 @@ step_program_ask(struct step_program *p, enum step_op op,
 {
 	static const char *const ops[] = { "step", "evaluate", "predict" };
 	const struct step_line *s = p->line;
-	const struct externals *e = p->externals;
 
 	if (op == STEP_PREDICT && !s->predicts)
 		return fail(f, FAIL_CONFIG, "%s: %s: it predicts nothing: "
@@ -326,9 +325,7 @@ step_program_ask(struct step_program *p, enum step_op op,
 		.wanted = p->wanted, .wanteds = p->wanteds,
 		.answer = &p->answer
 	};
-	if (e->ask)
-		e->ask(e->own, &p->call);
-	return 0;
+	return externals_ask(p->externals, &p->call, f);
 }
 
 bool
@@ -343,9 +340,8 @@ int
 step_program_take(struct step_program *p, struct fail *f)
 {
 	const struct step_line *s = p->line;
-	const struct externals *e = p->externals;
 
-	if ((e->ask ? e->take : e->call)(e->own, &p->call, f) < 0 ||
+	if (externals_take(p->externals, &p->call, f) < 0 ||
 	    check_answer(p, f) < 0)
 		return fail_at(f, "%s: %s", s->where, s->name);
 	if (p->op == STEP_TRAIN && !p->answer.ended)

@@ -934,26 +934,23 @@ take_request(const struct external_processes *p, struct child *to,
 	return -1;
 }
 
-static int
-call(void *own, const struct external_call *c, struct fail *f)
+/* Return the program of a call: that of the steps, or of the layer. */
+static struct child *
+called(const struct external_processes *p, const struct external_call *c)
 {
-	struct external_processes *p = own;
-	struct child *to = find_child(p, c->answer ? NULL : c->name);
-
-	add_request(p, to, c);
-	return take_request(p, to, f);
+	return find_child(p, c->answer ? NULL : c->name);
 }
 
 static void
 ask(void *own, const struct external_call *c)
 {
-	add_request(own, find_child(own, NULL), c);
+	add_request(own, called(own, c), c);
 }
 
 static bool
 answered(void *own, const struct external_call *c)
 {
-	struct child *to = find_child(own, NULL);
+	struct child *to = called(own, c);
 
 	return request_at(to, 0)->call == c && request_at(to, 0)->ended;
 }
@@ -961,18 +958,28 @@ answered(void *own, const struct external_call *c)
 static int
 take(void *own, const struct external_call *c, struct fail *f)
 {
-	struct child *to = find_child(own, NULL);
+	struct child *to = called(own, c);
 
 	assert(request_at(to, 0)->call == c);
 	return take_request(own, to, f);
 }
 
+/* Return the program that is computing; NULL: none. */
+static struct child *
+computing(const struct external_processes *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (current_request(&p->child[i]))
+			return &p->child[i];
+	return NULL;
+}
+
 size_t
 external_processes_fds(const struct external_processes *p, struct pollfd *fds)
 {
-	struct child *to = find_child(p, NULL);
+	struct child *to = computing(p);
 
-	if (!to || !current_request(to))
+	if (!to)
 		return 0;
 	fill_fds(to, current_request(to), fds);
 	return EXTERNAL_FDS;
@@ -981,9 +988,9 @@ external_processes_fds(const struct external_processes *p, struct pollfd *fds)
 void
 external_processes_advance(const struct external_processes *p)
 {
-	struct child *to = find_child(p, NULL);
+	struct child *to;
 
-	while (to && current_request(to) && advance(p, to, 0, false))
+	while ((to = computing(p)) && advance(p, to, 0, false))
 		;
 }
 
@@ -991,7 +998,7 @@ const struct externals *
 external_processes_externals(struct external_processes *p)
 {
 	p->externals = (struct externals){ .own = p, .begin = begin,
-					   .call = call, .ask = ask,
+					   .ask = ask,
 					   .answered = answered,
 					   .take = take };
 	return &p->externals;

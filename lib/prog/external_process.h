@@ -47,8 +47,9 @@ const struct externals *
 external_processes_externals(struct external_processes *);
 
 /*
- * For a caller that asks for steps and does other things meanwhile: fill in
- * what to wait for, and return how many, at most EXTERNAL_FDS.
+ * For a caller that does other things while a program computes; only one does
+ * at a time.  Fill in what to wait for, and return how many, at most
+ * EXTERNAL_FDS.
  * external_processes_advance() is to be called then, and from time to time.
  */
 #define EXTERNAL_FDS	3

@@ -1,5 +1,6 @@
 #include "worker/evaluate.h"
 
+#include "base/fiber.h"
 #include "base/mem.h"
 #include "client/evaluation.h"
 
@@ -10,18 +11,22 @@
  *
  *	NONE --evaluate_take()--> READING --evaluate_batch()--> WAITING
  *	WAITING --begin_pull()--> PULLING --end_pull()--> PULLED
- *	PULLED --evaluate_compute()--> READING
+ *	PULLED --evaluate_compute()--> COMPUTING	(a program has still to
+ *							answer)
+ *	PULLED, COMPUTING --evaluate_compute()--> READING
  *	READING --evaluate_batch(), the last--> NONE
  *	all --evaluate_failed(), evaluate_drop()--> NONE
  */
 enum state { STATE_NONE, STATE_READING, STATE_WAITING, STATE_PULLING,
-	     STATE_PULLED };
+	     STATE_PULLED, STATE_COMPUTING };
 
 struct evaluate {
 	struct evaluate_options o;
 	enum state state;
 	struct worker_evaluation job;	/* its number outlives it */
 	bool late;		/* the client still pulls for a dropped batch */
+	struct fiber *fiber;	/* it computes the batch; it may still do so
+				   when that was dropped */
 	struct message request;
 	struct evaluation score;
 	struct batch batch;
@@ -36,6 +41,7 @@ evaluate_new(const struct evaluate_options *o)
 	const struct input *input = model_inputs(o->model, &inputs);
 
 	e->o = *o;
+	e->fiber = fiber_new();
 	evaluation_open(&e->score, o->model, o->externals);
 	batch_begin(&e->batch, input, inputs, model_label(o->model));
 	return e;
@@ -47,6 +53,7 @@ evaluate_free(struct evaluate *e)
 	if (!e)
 		return;
 	evaluate_drop(e);
+	fiber_free(e->fiber);
 	evaluation_close(&e->score);
 	batch_release(&e->batch);
 	pack_release(&e->out);
@@ -109,7 +116,8 @@ evaluate_job(const struct evaluate *e)
 bool
 evaluate_wants(const struct evaluate *e)
 {
-	return e->state == STATE_READING && !e->late;
+	return e->state == STATE_READING && !e->late &&
+		!fiber_is_busy(e->fiber);
 }
 
 /* ---- results ---- */
@@ -212,18 +220,66 @@ evaluate_pull(struct evaluate *e, uint64_t now)
 }
 
 bool
+evaluate_is_computing(const struct evaluate *e)
+{
+	return fiber_is_busy(e->fiber);
+}
+
+bool
 evaluate_can_compute(const struct evaluate *e)
 {
-	return e->state == STATE_PULLED;
+	return fiber_is_busy(e->fiber) ? fiber_can_go_on(e->fiber) :
+		e->state == STATE_PULLED;
+}
+
+static void
+compute(void *score)
+{
+	evaluation_compute(score, true);
+}
+
+/* Compute the batch, or go on with it where it waited for a program.  False: it
+   waits. */
+static bool
+run(struct evaluate *e)
+{
+	if (!fiber_is_busy(e->fiber))
+		return fiber_call(e->fiber, compute, &e->score);
+	if (e->state != STATE_COMPUTING)
+		fiber_give_up(e->fiber);
+	return fiber_go_on(e->fiber);
+}
+
+/* The failure of a batch that was dropped; NULL: none that matters. */
+static const struct fail *
+dropped_failure(const struct evaluate *e)
+{
+	const struct fail *why = compute_failure(e->score.compute);
+
+	return why && why->kind != FAIL_DATA && why->kind != FAIL_AGAIN ?
+		why : NULL;
 }
 
 int
 evaluate_compute(struct evaluate *e, struct fail *f)
 {
+	const bool dropped = evaluate_is_computing(e) &&
+		e->state != STATE_COMPUTING;
 	struct fail why;
 
+	if (!run(e)) {
+		if (!dropped)
+			e->state = STATE_COMPUTING;
+		return 0;
+	}
+	if (dropped) {
+		if (!dropped_failure(e))
+			return 0;
+		*f = *dropped_failure(e);
+		return -1;
+	}
 	e->state = STATE_READING;
-	if (evaluation_end(&e->score, true, &why) == 0)
+	if (evaluation_add(&e->score, true, &why) == 0)
 		return 0;
 	if (why.kind != FAIL_DATA) {
 		*f = why;

@@ -49,8 +49,12 @@ void evaluate_pull(struct evaluate *, uint64_t now_ms);
 void evaluate_failed(struct evaluate *, const struct fail *why);
 
 bool evaluate_can_compute(const struct evaluate *);
-/* Scores the batch.  -1: nothing can be computed here any more, and the failure
-   says why; an error of the data ends only the evaluation (0). */
+/* Is a batch being computed that waits for a program?  Until it is done, the
+   program has no time for steps, even if the evaluation was dropped. */
+bool evaluate_is_computing(const struct evaluate *);
+/* Scores the batch, as far as programs have answered.  -1: nothing can be
+   computed here any more, and the failure says why; an error of the data ends
+   only the evaluation (0). */
 int evaluate_compute(struct evaluate *, struct fail *);
 
 #endif

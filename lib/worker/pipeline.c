@@ -1,5 +1,6 @@
 #include "worker/pipeline.h"
 
+#include "base/fiber.h"
 #include "base/mem.h"
 #include "model/accumulate.h"
 #include "model/compute.h"
@@ -15,7 +16,8 @@
  *
  *	NONE --begin()--> BEGUN --exchange()--> PULLING
  *	PULLING --take_answers()--> PULLED --pipeline_compute()--> COMPUTED
- *	PULLED --ask_program()--> ASKED --pipeline_compute()--> COMPUTED
+ *	PULLED --pipeline_compute()--> ASKED --pipeline_compute()--> COMPUTED
+ *					(a program has still to answer)
  *	COMPUTED --exchange()--> PUSHING --take_answers()--> NONE
  *	PULLING --yield_to_replica()--> BEGUN	(its round waits for the one
  *					before, and that one for this worker)
@@ -51,6 +53,8 @@ struct inflight {
 	float *const *left;	/* see residuals_add() */
 	struct fail why;	/* if it has a kind, the step fails with it */
 	bool ended;		/* its program had no more data for it */
+	bool waits;		/* its computation waits in the fiber */
+	int status;		/* of its computation */
 };
 
 struct pipeline {
@@ -58,6 +62,11 @@ struct pipeline {
 	const struct metric *metric;	/* of the model */
 	size_t metrics;
 	struct inflight step[IN_FLIGHT];
+	bool layers, programs;		/* programs compute layers; or layers
+					   or steps */
+	struct fiber *fiber;		/* computes the step that waits for a
+					   program amid its computation, */
+	struct inflight *computed;	/* this one */
 	struct accumulator *accumulator;	/* NULL: a step is a batch */
 	struct residuals *residuals;
 	uint64_t begun, asked, steps, examples;
@@ -76,12 +85,16 @@ pipeline_new(const struct pipeline_options *o)
 	struct pipeline *p = mem_alloc(1, sizeof(*p));
 	size_t inputs;
 	const struct input *input = model_inputs(o->model, &inputs);
+	const char *where;
 
 	p->o = *o;
 	p->metric = model_metrics(o->model, &p->metrics);
 	if (o->plan->batches > 1 || model_local(o->model).steps > 0)
 		p->accumulator = accumulator_new(o->model, o->externals,
 						 o->crew);
+	p->layers = model_external(o->model, 0, &where);
+	p->programs = p->layers || model_step(o->model, 0, &where);
+	p->fiber = fiber_new();
 	p->residuals = residuals_new(o->plan, o->model);
 	for (size_t i = 0; i < IN_FLIGHT; i++) {
 		struct inflight *s = &p->step[i];
@@ -99,6 +112,7 @@ pipeline_free(struct pipeline *p)
 {
 	if (!p)
 		return;
+	fiber_free(p->fiber);
 	for (size_t i = 0; i < IN_FLIGHT; i++) {
 		struct inflight *s = &p->step[i];
 
@@ -881,12 +895,15 @@ train_batches(struct pipeline *p, struct inflight *s)
 		compute_check(s->compute, &s->why);
 }
 
-/* Does a program compute the step, so that it is asked now and its answer is
-   taken later? */
+/*
+ * Does a program compute the step, and nothing else, so that it is asked now
+ * and its answer is taken later?  It can be asked for the next step meanwhile.
+ * Any other computation that calls programs waits amid itself, in the fiber.
+ */
 static bool
 is_asked(const struct pipeline *p, const struct inflight *s)
 {
-	return !p->accumulator && compute_asks(s->compute);
+	return !p->accumulator && !p->layers && compute_asks(s->compute);
 }
 
 static uint64_t
@@ -896,26 +913,73 @@ seed_of(const struct pipeline *p, const struct inflight *s)
 }
 
 static int
-train_batch(struct pipeline *p, struct inflight *s)
+check_batch(struct inflight *s)
 {
-	if (s->stage == STAGE_ASKED)
-		compute_train_take(s->compute, s->state);
-	else
-		compute_train(s->compute, seed_of(p, s), s->state);
 	if (compute_check(s->compute, &s->why) < 0)
 		return -1;
 	compute_clip(s->compute);
 	return 0;
 }
 
-/* Compute a step, or take a program's answer.  -1: nothing can be computed here
-   any more; an error of the data is the step's own (0). */
+/* Compute a step.  Behind a wait for a program its lease may be gone. */
+static void
+train(void *pipeline)
+{
+	struct pipeline *p = pipeline;
+	struct inflight *s = p->computed;
+
+	if (p->accumulator) {
+		s->status = train_batches(p, s);
+		return;
+	}
+	compute_train(s->compute, seed_of(p, s), s->state);
+	s->status = check_batch(s);
+}
+
+/* Begin to compute a step.  Whether it waits for a program is noted in it. */
+static void
+begin_training(struct pipeline *p, struct inflight *s)
+{
+	p->computed = s;
+	if (p->programs)
+		s->waits = !fiber_call(p->fiber, train, p);
+	else
+		train(p);
+}
+
+/* Does nobody wait for the step any more? */
+static bool
+is_left(const struct inflight *s)
+{
+	return s->stage == STAGE_LEFT || lease_is_cancelled(s->lease);
+}
+
+/*
+ * Take the answer of a step's program, and go on with the computation that
+ * waited for it.  A step that nobody waits for asks no other program.
+ */
+static void
+go_on_training(struct pipeline *p, struct inflight *s)
+{
+	if (!s->waits) {
+		compute_train_take(s->compute, s->stage == STAGE_LEFT ? NULL :
+				   s->state);
+		s->status = check_batch(s);
+		return;
+	}
+	if (is_left(s))
+		fiber_give_up(p->fiber);
+	s->waits = !fiber_go_on(p->fiber);
+	if (s->status < 0 && s->why.kind == FAIL_AGAIN)
+		s->status = 0;	/* it was given up */
+}
+
+/* End the computation of a step.  -1: nothing can be computed here any more; an
+   error of the data is the step's own (0). */
 static int
-train(struct pipeline *p, struct inflight *s, struct fail *f)
+end_training(struct pipeline *p, struct inflight *s, struct fail *f)
 {
 	struct result *r = &s->result;
-	const int status = p->accumulator ? train_batches(p, s) :
-		train_batch(p, s);
 	const struct text json = compute_result(s->compute);
 
 	*r = (struct result){ .examples = compute_examples(s->compute),
@@ -925,7 +989,7 @@ train(struct pipeline *p, struct inflight *s, struct fail *f)
 	negative_labels_add_batch(&r->negatives, &s->batch);
 	s->ended = compute_ended(s->compute);
 	p->taken += s->asked == 0 ? r->examples : 0;
-	if (status == 0) {
+	if (s->status == 0) {
 		check_clipped(p, s);
 	} else if (s->why.kind != FAIL_DATA) {
 		*f = s->why;
@@ -934,10 +998,19 @@ train(struct pipeline *p, struct inflight *s, struct fail *f)
 	return 0;
 }
 
+/* Ask the step's program for it, or compute it as far as programs have
+   answered. */
 static void
-ask_program(struct pipeline *p, struct inflight *s)
+begin_computing(struct pipeline *p, struct inflight *s)
 {
-	compute_train_ask(s->compute, seed_of(p, s));
+	const bool asked = is_asked(p, s);
+
+	if (asked)
+		compute_train_ask(s->compute, seed_of(p, s));
+	else
+		begin_training(p, s);
+	if (!asked && !s->waits)
+		return;
 	s->turn = ++p->asked;
 	s->stage = STAGE_ASKED;
 }
@@ -990,7 +1063,8 @@ next_answered(const struct pipeline *p)
 {
 	struct inflight *s = asked(p).first;
 
-	return s && compute_answered(s->compute) &&
+	return s && (s->waits ? fiber_can_go_on(p->fiber) :
+		     compute_answered(s->compute)) &&
 		(s->stage == STAGE_LEFT || !at_stage(p, STAGE_COMPUTED)) ?
 		s : NULL;
 }
@@ -1024,21 +1098,20 @@ pipeline_can_compute(const struct pipeline *p)
 	return next_answered(p) || next_computed(p);
 }
 
-/* Take a program's answer that nobody waits for any more. */
+/* Drop a step that nobody waits for any more, when its program has answered. */
 static int
 discard_answer(struct pipeline *p, struct inflight *s, struct fail *f)
 {
-	const struct fail *why;
-
-	compute_train_take(s->compute, NULL);
-	why = compute_failure(s->compute);
+	go_on_training(p, s);
+	if (s->waits)
+		return 0;
 	p->taken += s->asked == 0 ? compute_examples(s->compute) : 0;
 	if (compute_ended(s->compute))
 		end_own_data(p, s);
 	clear(s);
-	if (!why || why->kind == FAIL_DATA)
+	if (s->status == 0 || s->why.kind == FAIL_DATA)
 		return 0;
-	*f = *why;
+	*f = s->why;
 	return -1;
 }
 
@@ -1059,10 +1132,8 @@ compute(struct pipeline *p, struct inflight *s, struct fail *f)
 		compute_step(s->compute, s->step, s->lease->batch,
 			     s->lease->args.size > 0 ? s->lease->args.data :
 			     NULL);
-	if (!is_asked(p, s))
-		return train(p, s, f);
-	ask_program(p, s);
-	return 0;
+	begin_computing(p, s);
+	return s->stage == STAGE_ASKED ? 0 : end_training(p, s, f);
 }
 
 int
@@ -1074,7 +1145,10 @@ pipeline_compute(struct pipeline *p, struct fail *f)
 	if (s && s->stage == STAGE_LEFT)
 		return discard_answer(p, s, f);
 	if (s) {
-		if (train(p, s, f) < 0)
+		go_on_training(p, s);
+		if (s->waits)
+			return 0;
+		if (end_training(p, s, f) < 0)
 			return -1;
 	} else {
 		s = next_computed(p);
@@ -1124,6 +1198,11 @@ pipeline_check(const struct pipeline *p)
 	    at[STAGE_COMPUTED] > 1)
 		return "worker 8: one step at most is pulled for, one is to "
 			"be pushed, one is pushed";
+	for (size_t i = 0; i < IN_FLIGHT; i++)
+		if (p->step[i].waits && (!fiber_is_busy(p->fiber) ||
+					 &p->step[i] != p->computed))
+			return "worker 12: the step that waits amid its "
+				"computation is the one in the fiber";
 	if (asked(p).count > EXTERNAL_ASKED)
 		return "worker 11: a program is asked for so many steps at "
 			"most";

@@ -561,13 +561,17 @@ enum turn { TURN_NONE, TURN_STEP, TURN_SCORE };
 
 /*
  * Steps and batches of an evaluation take turns.  A program answers the steps
- * that it was asked for before it is asked for such a batch.
+ * that it was asked for before it is asked for such a batch, and that batch
+ * before it is asked for a step.
  */
 static enum turn
 next_turn(const struct worker *w)
 {
 	if (!w->pipeline || w->violation.kind)
 		return TURN_NONE;
+	if (evaluate_is_computing(w->evaluate))
+		return evaluate_can_compute(w->evaluate) ? TURN_SCORE :
+			TURN_NONE;
 
 	const bool step = pipeline_can_compute(w->pipeline);
 

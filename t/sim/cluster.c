@@ -89,7 +89,7 @@ struct asker {
 struct cluster {
 	struct scenario *s;
 	struct site site;
-	struct program *program;	/* NULL: the model has no step line */
+	struct program *program;	/* NULL: the model calls none */
 	char folder[64];
 	struct rng rng;
 	struct model *model;
@@ -1449,6 +1449,14 @@ slowness(const struct scenario *s)
 	return slow;
 }
 
+/* Returns the longest time in which programs answer all that a step asks of
+   them: a layer's both ways, for each batch. */
+static uint64_t
+answer_time(const struct scenario *s)
+{
+	return (s->layer ? 2 * s->o.batches : 1) * (s->answer_ms + TICK_MS);
+}
+
 /* Returns the longest time without progress, in milliseconds. */
 static uint64_t
 patience(const struct scenario *s)
@@ -1458,7 +1466,7 @@ patience(const struct scenario *s)
 
 	/* An evaluation waits for an answer for each of its batches. */
 	if (s->answer_ms > 0)
-		load += 4 * (s->answer_ms + TICK_MS);
+		load += 4 * answer_time(s);
 	return 8 * s->o.lease_ms + 300 * slow.trip + 170 * slow.compute +
 		6 * load + s->publish_ms + 6000;
 }
@@ -1471,7 +1479,7 @@ haste(const struct scenario *s)
 	const struct slowness slow = slowness(s);
 
 	return 4 * slow.trip + 2 * slow.compute + s->publish_ms +
-		2 * (s->answer_ms + TICK_MS) + 500;
+		2 * answer_time(s) + 500;
 }
 
 static void
@@ -2100,7 +2108,7 @@ cluster_begin(struct cluster *c, struct scenario *s)
 	c->model = model_parse(&c->source, &f);
 	if (!c->model)
 		broken(c, "the model: %s", f.text);
-	c->program = s->program ?
+	c->program = s->program || s->layer ?
 		program_new(scenario_keeps_residuals(s)) : NULL;
 	c->site = (struct site){ s, c->model, &c->source, c->folder,
 				 c->program ? program_externals(c->program) :

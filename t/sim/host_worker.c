@@ -53,7 +53,7 @@ struct host_worker {
 static size_t
 add_layers(const struct scenario *s, char *text, size_t size)
 {
-	size_t n = (size_t)snprintf(text, size, " d");
+	size_t n = (size_t)snprintf(text, size, s->layer ? " same" : " d");
 
 	for (int k = 0; k < MODEL_TABLES; k++)
 		n += (size_t)snprintf(text + n, size - n, " e%d", k);
@@ -125,6 +125,9 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 			"embeddings_initializer=zeros\n",
 			(unsigned long long)(s->second_files *
 					     s->second_records));
+	if (s->layer)
+		n += (size_t)snprintf(text + n, size - n,
+				      "same = external d shape=[1]\n");
 	n += (size_t)snprintf(text + n, size - n, "%s%s%s%s%s", s->sets ?
 			      "input z float[1] from=second\n" : "",
 			      host_tells_attempts(s) ?
@@ -471,12 +474,12 @@ feed(struct host_worker *h, uint64_t now)
 	feed_evaluation(h, now);
 }
 
-/* ---- the program of steps ---- */
+/* ---- the program of steps, or of a layer ---- */
 
 static uint64_t
 hash_sent(const struct external_call *c)
 {
-	uint64_t hash = hash64(c->args, strlen(c->args));
+	uint64_t hash = c->args ? hash64(c->args, strlen(c->args)) : 0;
 
 	for (size_t i = 0; i < c->sents; i++)
 		hash = rng_mix(hash ^ hash64(c->sent[i].at,
@@ -533,7 +536,7 @@ take(void *own, const struct external_call *c, struct fail *f)
 	const struct externals *program;
 	struct host_worker *h = own;
 
-	if (h->asked[0].call != c || (c->training && !answered(h, c)))
+	if (!answered(h, c))
 		h->broken_rule = "P5: what is answered is taken, in its turn";
 	if (h->asked[0].sent != hash_sent(c))
 		h->broken_rule = "P6: what a program was sent stays until it "

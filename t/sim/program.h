@@ -1,6 +1,6 @@
 /*
- * program - a step program as a user would write one, in the same process, for
- * runs whose model has a step line (scenario->program).
+ * program - a program as a user would write one, in the same process, for runs
+ * whose model has a step line (scenario->program).
  *
  * It computes the loss that the other model's layers would, and gives back the
  * arguments that it got.  Its variables:
@@ -20,6 +20,9 @@
  *		or, by topk, half of them in each round.  Its gradients may be
  *		pushed in few bits, too: what codecs lose of them is pushed
  *		later, before each checkpoint.
+ *
+ * Without a step line, a program computes one layer, which has the values of
+ * its input (scenario->layer).
  *
  * With data of its own (scenario->own) it has no layers but only variables, and
  * a second step line that scores them.

@@ -919,7 +919,8 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	/* These have generators of their own, so that old seeds draw as
 	   before. */
 	s->program = rng_mix(~seed) % 3 == 0;
-	s->answer_ms = s->program ? (uint64_t[]){ 0, 2, 60, 400 }[
+	s->layer = !s->program && rng_mix(seed ^ 16) % 3 == 0;
+	s->answer_ms = s->program || s->layer ? (uint64_t[]){ 0, 2, 60, 400 }[
 		rng_mix(seed ^ 8) % 4] : 0;
 	s->o.pull = (struct coding_rule){
 		.codec = codec_find(rng_mix(seed ^ 4) % CODECS),
@@ -1038,7 +1039,8 @@ scenario_print(const struct scenario *s, FILE *to)
 		s->sets ? ", a program's steps of two lines and data sets" :
 		s->lines ? ", a program's steps of two lines" :
 		s->own ? ", a program's steps, of data of its own" :
-		s->program ? ", a program's steps" : "",
+		s->program ? ", a program's steps" :
+		s->layer ? ", a program's layer" : "",
 		s->answer_ms > 0 ? ", which take their time" : "",
 		s->sampler ? ", the coordinator's data" : "",
 		s->informed ? ", servers start as what they are now" : "",

@@ -150,6 +150,8 @@ struct scenario {
 						   workers' own data */
 	bool ends[2];		/* the epochs of the steps that take this data
 				   set end with its epochs */
+	bool layer;		/* a program computes a layer of the model that
+				   no step program computes */
 	bool own;		/* the program has data of its own
 				   (program.h) */
 	bool sampler, shuffle;

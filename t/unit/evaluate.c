@@ -37,8 +37,32 @@ call(void *own, const struct external_call *c, struct fail *why)
 	return breaks ? fail(why, breaks, "it is broken") : 0;
 }
 
-static const struct externals externals = { .begin = begin_externals,
-					    .call = call };
+/* A program that answers when it is told to. */
+static const struct external_call *asked;
+static size_t asks;
+static bool answer;
+
+static void
+ask(void *own, const struct external_call *c)
+{
+	(void)own;
+	asked = c;
+	asks++;
+}
+
+static bool
+answered(void *own, const struct external_call *c)
+{
+	(void)own;
+	return answer && asked == c;
+}
+
+static const struct externals at_once = { .begin = begin_externals,
+					  .call = call };
+static const struct externals later = { .begin = begin_externals,
+					.ask = ask, .answered = answered,
+					.take = call };
+static const struct externals *externals = &at_once;
 
 static void
 begin(const char *text)
@@ -52,7 +76,7 @@ begin(const char *text)
 	plan.term = 5;
 	e = evaluate_new(&(struct evaluate_options){
 		.model = fixture.model, .plan = &plan, .client = client,
-		.externals = &externals, .failure = &unfit, .outbox = &post,
+		.externals = externals, .failure = &unfit, .outbox = &post,
 		.peer = COORDINATOR });
 }
 
@@ -249,9 +273,57 @@ broken_layer(void)
 	breaks = 0;
 }
 
+/* The program of a layer takes its time. */
+static void
+layer_waits(void)
+{
+	ok(take(15, 1, 4, 1, "a.tsv") == 0 && score(1, 0));
+	named(evaluate_compute(e, &f) == 0 && asks == 1 &&
+	      evaluate_is_computing(e) && !evaluate_can_compute(e) &&
+	      !evaluate_wants(e), "a batch waits for its layer's program");
+	answer = true;
+	ok(evaluate_can_compute(e) && evaluate_compute(e, &f) == 0);
+	ok(!evaluate_is_computing(e) && evaluate_wants(e));
+	answer = false;
+	ok(score(1, 0) && evaluate_compute(e, &f) == 0 && asks == 2);
+	equals(take(16, 1, 4, 1, "b.tsv"), 0);
+	named(evaluate_job(e) && !evaluate_wants(e) &&
+	      !evaluate_can_compute(e),
+	      "what was dropped is awaited before another batch is read");
+	answer = true;
+	ok(evaluate_can_compute(e) && evaluate_compute(e, &f) == 0 &&
+	   evaluate_wants(e) && silent());
+	ok(score(3, 0) && evaluate_compute(e, &f) == 0);
+	evaluate_batch(e, NULL, 0);
+	ok(says(COORDINATOR, MESSAGE_EVALUATED));
+
+	struct unpack u = unpack_from(last_posted->text,
+				      sizeof(last_posted->text));
+	struct result r;
+
+	named(result_read(&u, &r, 0) && r.examples == 3,
+	      "and does not count");
+	ok(take(17, 1, 4, 1, "a.tsv") == 0 && score(1, 0));
+	answer = false;
+	ok(evaluate_compute(e, &f) == 0);
+	evaluate_drop(e);
+	answer = true;
+	breaks = FAIL_PEER;
+	named(evaluate_compute(e, &f) < 0 && f.kind == FAIL_PEER,
+	      "a program that ends meanwhile ends the worker");
+	breaks = 0;
+	ok(take(18, 1, 4, 1, "a.tsv") == 0 && score(1, 0));
+	answer = false;
+	ok(evaluate_compute(e, &f) == 0);
+}
+
 int
 main(void)
 {
+	static const char layer_model[] = "input x float[2]\nlabel y float\n"
+		"h = external x shape=[1]\np = dense h units=1\n"
+		"loss mean_squared_error p\noptimizer sgd\n";
+
 	begin(model);
 	malformed();
 	scored();
@@ -259,10 +331,12 @@ main(void)
 	by_a_cut();
 	late();
 	end();
-	begin("input x float[2]\nlabel y float\n"
-	      "h = external x shape=[1]\np = dense h units=1\n"
-	      "loss mean_squared_error p\noptimizer sgd\n");
+	begin(layer_model);
 	broken_layer();
+	end();
+	externals = &later;
+	begin(layer_model);
+	layer_waits();
 	end();
 	return tap_done();
 }

@@ -15,6 +15,10 @@ static const char model[] =
 static const char external_model[] =
 	"input x float[2]\nlabel y float\nh = external x shape=[1]\n"
 	"p = dense h units=1\nloss mean_squared_error p\noptimizer sgd\n";
+static const char layer_model[] =
+	"input x float[2]\nlabel y float\nvariable W [2]\n"
+	"h = external x shape=[1] variables=W\n"
+	"p = dense h units=1\nloss mean_squared_error p\noptimizer sgd\n";
 static const char step_model[] =
 	"input x float[2]\nlabel y float\nvariable W [2]\nstep fit x y\n"
 	"optimizer sgd learning_rate=0.1\n";
@@ -46,7 +50,7 @@ call(void *own, const struct external_call *c, struct fail *why)
 	return breaks ? fail(why, breaks, "it is broken") : 0;
 }
 
-/* A program of steps: what it was asked for, and has answered. */
+/* A program of steps or of a layer: what it was asked for, and has answered. */
 static const struct external_call *asks[8];
 static size_t asked, answers, taken;
 static bool no_more;		/* it has no more data of its own */
@@ -70,14 +74,18 @@ take_answer(void *own, const struct external_call *c, struct fail *why)
 {
 	ok(answered(own, c));
 	taken++;
-	c->answer->has_loss = true;
-	c->answer->loss = (double)c->step;
-	c->answer->ended = no_more;
+	if (c->answer) {
+		c->answer->has_loss = true;
+		c->answer->loss = (double)c->step;
+		c->answer->ended = no_more;
+	}
 	return call(own, c, why);
 }
 
 static const struct externals externals = { NULL, begin_externals, call,
 					    ask, answered, take_answer };
+
+static uint64_t served_batches = 1;	/* of a step */
 
 static void
 begin_with(const char *text, uint64_t prefetch, const struct codec *codec)
@@ -88,6 +96,7 @@ begin_with(const char *text, uint64_t prefetch, const struct codec *codec)
 	served_begin(text);
 	code_all(&plan, fixture.model, codec);
 	plan.term = 5;
+	plan.batches = served_batches;
 	input = model_inputs(fixture.model, &inputs);
 	batch_begin(&batch, input, inputs, model_label(fixture.model));
 	leases = leases_new(&post, COORDINATOR);
@@ -153,6 +162,15 @@ static void
 lease(uint64_t id, uint64_t first, uint64_t count)
 {
 	const struct message m = lease_of(id, first, count, BATCH);
+
+	take(&m);
+}
+
+/* A lease of one step, of so many examples. */
+static void
+take_lease_of(uint64_t id, uint64_t step, uint64_t size)
+{
+	const struct message m = lease_of(id, step, 1, size);
 
 	take(&m);
 }
@@ -696,9 +714,93 @@ too_large(void)
 	end();
 }
 
+/* Computes, while the program of the layer answers what it was asked last. */
+static bool
+computes_on(void)
+{
+	answers++;
+	return computes();
+}
+
+static void
+begin_layer(uint64_t batches_of)
+{
+	asked = answers = taken = 0;
+	served_batches = batches_of;
+	begin_with(layer_model, 0, &codec_float32);
+	served_batches = 1;
+}
+
+/* The program of a layer is asked both ways, and awaited in between. */
+static void
+layer_waits(void)
+{
+	begin_layer(1);
+	lease(1, 7, 2);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && read_batch(BATCH));
+	named(computes() && asked == 1 && pipeline_asks(p) &&
+	      !pipeline_can_compute(p) && silent(),
+	      "a step waits for its layer's program");
+	named(computes_on() && asked == 2 && !pipeline_can_compute(p),
+	      "it goes on up to the next call");
+	named(computes_on() && serves(MESSAGE_PUSHPULL) &&
+	      last_posted->m.push.step == 7, "and is pushed when it is done");
+	ok(computes() && computes_on() && computes_on() && asked == 4);
+	ok(serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 1) &&
+	   last_posted->m.done.count == 2);
+	end();
+}
+
+/* Four batches have eight calls, if somebody waits for them. */
+static void
+layer_in_vain(void)
+{
+	begin_layer(4);
+	take_lease_of(1, 7, 4 * BATCH);
+	ok(read_batch(4 * BATCH) && serves(MESSAGE_PULL) && computes());
+	ok(computes_on() && asked == 2);
+	leases_cancel(leases, 7, 1, 0);
+	leases_send_cancelled(leases);
+	advance();
+	leases_settle(leases);
+	named(silent() && !pipeline_can_compute(p),
+	      "a program computes to its end");
+	ok(computes_on());
+	leases_settle(leases);
+	named(says(COORDINATOR, MESSAGE_OK) && silent() && asked == 2 &&
+	      !pipeline_asks(p),
+	      "it is not asked for the rest of a cancelled step");
+	take_lease_of(2, 8, 4 * BATCH);
+	ok(read_batch(4 * BATCH) && serves(MESSAGE_PULL) && computes() &&
+	   asked == 3);
+	pipeline_begin_term(p);
+	leases_begin_term(leases, 6);
+	advance();
+	named(pipeline_asks(p) && !pipeline_can_compute(p),
+	      "nor for one of an earlier term");
+	answers++;
+	ok(pipeline_can_compute(p) && pipeline_compute(p, &f) == 0 &&
+	   !pipeline_asks(p) && asked == 3);
+	check();
+	end();
+}
+
+/* The worker ends while the program of a layer computes. */
+static void
+layer_left(void)
+{
+	begin_layer(1);
+	lease(1, 7, 1);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && computes() &&
+	   asked == 1);
+	end();
+}
+
 static void
 broken_layer(void)
 {
+	asked = answers = taken = 0;
+	answers = 8;
 	begin_with(external_model, 0, &codec_float32);
 	lease(1, 7, 1);
 	ok(read_batch(BATCH) && serves(MESSAGE_PULL));
@@ -735,6 +837,9 @@ main(void)
 	unfit_steps();
 	infinite();
 	too_large();
+	layer_waits();
+	layer_in_vain();
+	layer_left();
 	broken_layer();
 	pipeline_free(NULL);
 	return tap_done();
