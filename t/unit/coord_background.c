@@ -261,6 +261,38 @@ out_of_order(void)
 	coordinator_end();
 }
 
+/* What lost its cut is of later steps than its turn, and its line says so. */
+static void
+of_later_steps(void)
+{
+	uint64_t first;
+	struct message m;
+
+	begin();
+	ask("train");
+	first = leased(0);
+	ask(eval);
+	checked(freezes(1));
+	server_answers(message_answer(&last_posted->m, MESSAGE_OK));
+	worker_answers_with(MESSAGE_DONE, first, 0, 4);
+	ok(says(A, MESSAGE_EVALUATE));
+	m = message_refuse(&last_posted->m, FAIL_AGAIN, "it is not held");
+	post_clear();
+	ask("{\"op\":\"train\",\"steps\":2}");
+	worker_answers_with(MESSAGE_DONE, leased(1), 1, 4);
+	worker_answers_with(MESSAGE_DONE, leased(2), 2, 4);
+	post_clear();
+	coordinator_hears(A, &m);
+	ok(says(SERVER, MESSAGE_THAW));
+	checked(freezes(3));
+	server_answers(message_answer(&last_posted->m, MESSAGE_OK));
+	ok(says(A, MESSAGE_EVALUATE));
+	coord_output(c)->size = 0;
+	worker_answers_with(MESSAGE_EVALUATED, last_posted->m.request, 0, 5);
+	ok(prints("{\"id\":7,\"op\":\"eval\",\"step\":3,\"examples\":5"));
+	coordinator_end();
+}
+
 /* A server is back without the cut. */
 static void
 lost(void)
@@ -318,6 +350,7 @@ main(void)
 	bounded();
 	refused();
 	out_of_order();
+	of_later_steps();
 	lost();
 	given_up();
 	return tap_done();

@@ -361,8 +361,8 @@ number_in(const char *list, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* A step is done: [lease=ID] [mixed] [scores=N].  mixed: servers had a part of
-   it. */
+/* A step is done: [lease=ID] [mixed] [scores=N] [result=JSON].  mixed: servers
+   had a part of it. */
 static int
 do_step(uint64_t peer, uint64_t step, struct sent *l, const char *how,
 	struct fail *f)
@@ -373,6 +373,10 @@ do_step(uint64_t peer, uint64_t step, struct sent *l, const char *how,
 			    .mixed = strstr(how, "mixed"), .loss = 2,
 			    .scores = number_in(how, "scores=") };
 
+	const char *json = strstr(how, "result=");
+
+	if (json)
+		r.json = (struct frame){ json + 7, strlen(json + 7), NULL };
 	m.request = number_in(how, "lease=");
 	if (m.request == 0 && !l)
 		return fail(f, FAIL_USAGE, "%s has no lease of step %" PRIu64,
