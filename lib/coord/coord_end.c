@@ -361,6 +361,8 @@ end_run(struct coord *c, uint64_t now)
 /*
  * The run is over only when all members have left: a message that is still
  * under way when its connection ends is dropped, and this may be our STOP.
+ * Results of cancelled requests are written with the news for submitters, which
+ * wait for the journal: even a run that is late has these.
  */
 void
 end_check_over(struct coord *c, uint64_t now)
@@ -376,7 +378,7 @@ end_check_over(struct coord *c, uint64_t now)
 	/* A worker that has not connected yet would find nobody: all of the
 	   cluster's are waited for, and of a resumed run at least one. */
 	left = left && workers >= c->o.workers && (workers > 0 || !c->resumed);
-	if (ending_state(c) == ENDING_STOP &&
+	if (ending_state(c) == ENDING_STOP && submit_notified(c) &&
 	    (left || now >= c->end->deadline_ms))
 		ending_over(c);
 }

@@ -729,6 +729,13 @@ submit_notify(struct coord *c)
 }
 
 bool
+submit_notified(const struct coord *c)
+{
+	return !submitters_open(c->submitters) || c->submit->ended ||
+		journal_lost(c);
+}
+
+bool
 submit_have_all(const struct coord *c)
 {
 	const struct submitters *s = c->submitters;

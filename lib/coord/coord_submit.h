@@ -34,6 +34,9 @@ bool submit_turns(struct coord *);
 void submit_settle(struct coord *);
 /* Sends each submitter its new results, if the journal has them. */
 void submit_notify(struct coord *);
+/* When the run ends: were submitters sent all results, and that it ends, unless
+   the journal is lost?  True, too, if there can be none. */
+bool submit_notified(const struct coord *);
 /* When the run ends: have all submitters that were there received all results
    and left? */
 bool submit_have_all(const struct coord *);

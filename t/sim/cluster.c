@@ -605,8 +605,10 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 	const char *open = accounts_unanswered(c->accounts, 0, taken);
 
 	/* A coordinator whose disk was full is started again, and nothing is
-	   lost.  It is not if all was done, or if it was stopped. */
+	   lost.  It is not if all was done, or if it was stopped, or if it has
+	   ended the run: the next one would begin anew. */
 	if (!resumed && (status != FAIL_IO || all_said ||
+			 !host_coord_left(p->coord) ||
 			 (c->asked_to_end && !open))) {
 		c->over = true;
 		if (status == 0 && taken < c->s->heard && !c->asked_to_end)

@@ -60,6 +60,9 @@ const char *host_coord_check(const struct host_coord *, uint64_t now_ms);
    ended. */
 bool host_coord_ends(const struct host_coord *);
 const struct fail *host_coord_why(const struct host_coord *);
+/* Is its journal there, so that the next coordinator resumes the run?  When it
+   has ended. */
+bool host_coord_left(const struct host_coord *);
 /* Returns a line of progress, good until the next call. */
 const char *host_coord_state(struct host_coord *, uint64_t now_ms);
 

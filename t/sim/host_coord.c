@@ -241,6 +241,12 @@ host_coord_act(struct host_coord *h, uint64_t now)
 	return status;
 }
 
+bool
+host_coord_left(const struct host_coord *h)
+{
+	return access(h->journal_path, F_OK) == 0;
+}
+
 void
 host_coord_stop(struct host_coord *h, uint64_t now)
 {

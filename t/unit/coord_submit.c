@@ -186,6 +186,34 @@ other_run(void)
 	coordinator_end();
 }
 
+/* Its time passes while it stands still, just after a write of the journal:
+   what is given up is told all the same. */
+static void
+late(void)
+{
+	struct fail why;
+	int status;
+
+	begin();
+	servers_greet(7);
+	ok(server_does(MESSAGE_PLAN));
+	joins(W);
+	ask("{\"op\":\"train\",\"steps\":1000}");
+	tick();
+	tick();
+	coord_down(c, SERVER, now);
+	coord_stop(c, now);
+	now += 50;
+	ask("status");	/* is written */
+	now += 2 * options.grace_ms;
+	coord_tick(c, now);
+	for (size_t i = 0; i < 5 && !coord_over(c, &status, &why); i++)
+		tick();
+	ok(coord_over(c, &status, &why));
+	ok(prints("\"cancelled\":true"));
+	coordinator_end();
+}
+
 int
 main(void)
 {
@@ -194,5 +222,6 @@ main(void)
 	restart();
 	torn();
 	other_run();
+	late();
 	return tap_done();
 }
