@@ -21,7 +21,6 @@ UNITS += %D%/unit/choices
 UNITS += %D%/unit/client
 UNITS += %D%/unit/clip
 UNITS += %D%/unit/cluster
-UNITS += %D%/unit/cluster_run
 UNITS += %D%/unit/cluster_sync
 UNITS += %D%/unit/coord_script
 UNITS += %D%/unit/coord_data

@@ -1,7 +1,7 @@
 /*
  * The coordinator, with one server and a few members that the test plays: the
  * messages that it sends, to which peers, and its lines to the letter.  Whole
- * clusters are in cluster_run.c.
+ * clusters are in t/sim.
  */
 #include "coord/coord_lease.h"
 #include "coord/queue.h"

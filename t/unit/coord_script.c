@@ -1,7 +1,7 @@
 /*
  * The coordinator, spoken to by servers and members that scripts play: what it
  * says, to whom, and its lines to the letter.  The scripts are t/unit/coord;
- * HACKING says how to write one.  Whole clusters are in cluster_run.
+ * HACKING says how to write one.  Whole clusters are in t/sim.
  */
 #include "coord/coord.h"
 
