@@ -1861,11 +1861,11 @@ check_servers(struct cluster *c)
 		broken(c, "C6: a server does not have the run any more");
 	if (all && c->s->lines && (h.counted < done ||
 				   h.counted > done + beyond))
-		broken(c, "C10: %g steps were done, those of both lines are "
+		broken(c, "C19: %g steps were done, those of both lines are "
 		       "%g", (double)done, (double)h.counted);
 	if (all && c->s->o.push.codec == &codec_float32 &&
 	    !c->s->rule[WAY_PUSH].codec && (h.odd < 0 || h.odd > 0))
-		broken(c, "C14: servers counted other attempts at a round: "
+		broken(c, "C18: servers counted other attempts at a round: "
 		       "%g is left", h.odd);
 	if (c->unflushed && accounts_given_up(c->accounts) == 0)
 		broken(c, "C17: residuals were not pushed before a "

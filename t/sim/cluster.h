@@ -39,6 +39,9 @@
  *	C8  C6 holds of the last checkpoint, too, and that one is final
  *	C9  a checkpoint of step N, whenever it is published, holds exactly N
  *	    steps in each weight
+ *	C18 servers have the values of those attempts at a round that were
+ *	    chosen
+ *	C19 with two step lines, the steps of both are all steps
  */
 #ifndef PS_SIM_CLUSTER_H
 #define PS_SIM_CLUSTER_H
