@@ -174,7 +174,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 		memcpy(endpoint, m->frame[0].data, m->frame[0].size);
 		endpoint[m->frame[0].size] = '\0';
 		if (fleet_register(c->fleet, m->hello.index, peer, endpoint,
-				   f) < 0)
+				   now, f) < 0)
 			return -1;
 		outbox_send(c->outbox, peer, &ok);
 		return 0;

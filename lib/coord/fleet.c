@@ -16,6 +16,8 @@ struct whereabouts {
 	char *endpoint;		/* NULL: there is no second one */
 	uint64_t life, term;
 	bool holds;
+	uint64_t registrar;	/* the peer that registered the server there,
+				   and waits to be called; or 0 */
 };
 
 struct link {
@@ -41,9 +43,7 @@ struct link {
 	uint64_t placed;	/* since when it is looked for here, */
 	unsigned dials;			/* the number of changes between the
 					   endpoints without an answer */
-	uint64_t registrar;	/* the peer that last registered this server, */
-	char *registered;	/* and with which endpoint; 0: none did, or it
-				   was refused since */
+	uint64_t registrar;	/* the peer that registered it here, or 0 */
 	bool hangs;		/* until it answers on a new connection */
 };
 
@@ -95,7 +95,6 @@ fleet_free(struct fleet *fl)
 			outbox_hang_up(fl->outbox, fl->link[i].peer);
 		free(fl->link[i].endpoint);
 		free(fl->link[i].other.endpoint);
-		free(fl->link[i].registered);
 		free(fl->link[i].standing.steps);
 	}
 	for (size_t i = 0; i < fl->asks; i++) {
@@ -362,11 +361,36 @@ fleet_place(struct fleet *fl, size_t server, const char *endpoint,
 	return 0;
 }
 
+static int
+fail_alive(const struct fleet *fl, size_t server, struct fail *f)
+{
+	return fail(f, FAIL_AGAIN, "server %zu is alive already, at %s",
+		    server, fl->link[server].endpoint);
+}
+
+/* The server is not where this peer registered it: the peer would wait in
+   vain. */
+static void
+refuse_registrar(struct fleet *fl, size_t server, uint64_t *registrar)
+{
+	const struct message none = { 0 };
+	struct message m;
+	struct fail why;
+
+	if (*registrar == 0)
+		return;
+	fail_alive(fl, server, &why);
+	m = message_refuse(&none, why.kind, why.text);
+	outbox_send(fl->outbox, *registrar, &m);
+	*registrar = 0;
+}
+
 void
 fleet_seek(struct fleet *fl, size_t server, const char *endpoint)
 {
 	struct whereabouts *other = &fl->link[server].other;
 
+	refuse_registrar(fl, server, &other->registrar);
 	free(other->endpoint);
 	*other = (struct whereabouts){ .endpoint = mem_text(endpoint) };
 	fl->link[server].placed = fl->began;
@@ -388,7 +412,7 @@ dial_other_endpoint(struct fleet *fl, size_t server, uint64_t now,
 {
 	struct link *l = &fl->link[server];
 	const struct whereabouts from = { mem_text(l->endpoint), l->life,
-					  l->term, l->holds };
+					  l->term, l->holds, l->registrar };
 	struct whereabouts to = l->other;
 	int r;
 
@@ -398,6 +422,7 @@ dial_other_endpoint(struct fleet *fl, size_t server, uint64_t now,
 	free(to.endpoint);
 	fleet_resume(fl, server, to.life, to.term);
 	l->holds = to.holds;
+	l->registrar = to.registrar;
 	l->placed = now;
 	l->dials++;
 	if (l->gone == 0)
@@ -420,51 +445,38 @@ fleet_move(struct fleet *fl, size_t server, const char *endpoint,
 	return dial_other_endpoint(fl, server, now, f);
 }
 
-static int
-fail_alive(const struct fleet *fl, const struct link *l, struct fail *f)
+static bool
+is_endpoint(const char *endpoint, const char *of)
 {
-	return fail(f, FAIL_AGAIN, "server %zu is alive already, at %s",
-		    (size_t)(l - fl->link), l->endpoint);
+	return of && strcmp(endpoint, of) == 0;
 }
 
 int
 fleet_register(struct fleet *fl, uint64_t server, uint64_t peer,
-	       const char *endpoint, struct fail *f)
+	       const char *endpoint, uint64_t now, struct fail *f)
 {
 	struct link *l;
+	int r = 0;
 
 	if (server >= fl->count)
 		return fail(f, FAIL_CONFIG, "there is no server %llu in this "
 			    "run, which has %zu", (unsigned long long)server,
 			    fl->count);
 	l = &fl->link[server];
-	if (!l->endpoint || strcmp(l->endpoint, endpoint) != 0) {
+	if (!is_endpoint(endpoint, l->endpoint)) {
 		if (l->welcome)
-			return fail_alive(fl, l, f);
-		if (fleet_place(fl, server, endpoint, f) < 0)
+			return fail_alive(fl, server, f);
+		/* Who registered with the first endpoint may yet be it. */
+		if (is_endpoint(endpoint, l->other.endpoint))
+			r = dial_other_endpoint(fl, server, now, f);
+		else if ((r = fleet_place(fl, server, endpoint, f)) == 0 &&
+			 l->registrar != peer)
+			refuse_registrar(fl, server, &l->registrar);
+		if (r < 0)
 			return -1;
 	}
-	free(l->registered);
-	l->registered = mem_text(endpoint);
 	l->registrar = peer;
 	return 0;
-}
-
-/* The server at l->endpoint has answered.  One that registered with another
-   endpoint, before a standby took its place, would wait in vain. */
-static void
-refuse_registered(struct fleet *fl, struct link *l)
-{
-	const struct message none = { 0 };
-	struct message m;
-	struct fail why;
-
-	if (l->registrar == 0 || strcmp(l->registered, l->endpoint) == 0)
-		return;
-	fail_alive(fl, l, &why);
-	m = message_refuse(&none, why.kind, why.text);
-	outbox_send(fl->outbox, l->registrar, &m);
-	l->registrar = 0;
 }
 
 void
@@ -746,7 +758,7 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	}
 	l->life = m->welcome.life;
 	l->welcome = l->greeted = true;
-	refuse_registered(fl, l);
+	refuse_registrar(fl, i, &l->other.registrar);
 	l->dials = 0;
 	l->expected = l->only_standby = l->hangs = false;
 	for (size_t k = 0; k < fl->asks; k++) {

@@ -148,12 +148,15 @@ uint64_t fleet_trip(const struct fleet *, size_t server);
 /* Ends the absence of all servers that are there. */
 void fleet_returned(struct fleet *);
 
-/* Takes the endpoint that a server registered by this peer, and dials it.  -1:
-   there is no such server (FAIL_CONFIG), it is alive at another endpoint
-   (FAIL_AGAIN), or the endpoint cannot be dialled.  If it is at another
-   endpoint later, that peer is refused then (FAIL_AGAIN). */
+/*
+ * Takes the endpoint that a server registered by this peer, and dials it; if it
+ * is that at which the server was looked for before, both are tried in turn.
+ * -1: there is no such server (FAIL_CONFIG), it is alive at another endpoint
+ * (FAIL_AGAIN), or the endpoint cannot be dialled.  If the server is found at
+ * another endpoint later, that peer is refused then (FAIL_AGAIN).
+ */
 int fleet_register(struct fleet *, uint64_t server, uint64_t peer,
-		   const char *endpoint, struct fail *);
+		   const char *endpoint, uint64_t now, struct fail *);
 
 /* The connection to a peer that fleet_knows() was made (HELLO is sent), or
    broke. */

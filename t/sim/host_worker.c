@@ -497,7 +497,8 @@ ask(void *own, const struct external_call *c)
 		h->asked[h->asks - 1].answered_ms : 0;
 
 	if (h->asks == EXTERNAL_ASKED) {
-		h->broken_rule = "P10: a program is asked for two steps at most";
+		h->broken_rule = "P10: a program is asked for two "
+			"steps at most";
 		return;
 	}
 	program_begin_ask(h->site->program, h->term, h->index);

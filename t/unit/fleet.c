@@ -160,16 +160,40 @@ greeting(void)
 	end();
 }
 
+/* Server 1 died at node:2, and its standby at node:3; both are started again as
+   servers, and register, and the second one dies once more. */
+static void
+registered_twice(void)
+{
+	begin(NULL);
+	comes(A, 6, NULL);
+	ok(fleet_register(fl, 1, CALLER, "node:2", now, &f) == 0);
+	ok(comes(B, 7, NULL) && fleet_move(fl, 1, "node:3", 8, now, &f) ==
+	   0);
+	post_clear();
+	ok(fleet_register(fl, 1, CALLER, "node:3", now, &f) == 0 &&
+	   fleet_register(fl, 1, CALLER + 1, "node:2", now, &f) == 0);
+	ok(strcmp(fleet_endpoint(fl, 1), "node:2") == 0);
+	now += 2 * LEASE;
+	equals(tick(), 0);
+	named(strcmp(fleet_endpoint(fl, 1), "node:3") == 0,
+	      "who registered first is called, too");
+	post_clear();
+	ok(comes(1000 + post_dialled, 9, NULL) &&
+	   says(CALLER + 1, MESSAGE_REFUSED));
+	end();
+}
+
 static void
 registration(void)
 {
 	begin(NULL);
 	checked(!fleet_welcome(fl) &&
 		strcmp(fleet_endpoint(fl, 1), "not registered") == 0);
-	ok(fails(fleet_register(fl, 2, CALLER, "node:9", &f), FAIL_CONFIG,
+	ok(fails(fleet_register(fl, 2, CALLER, "node:9", now, &f), FAIL_CONFIG,
 		 "there is no server 2 in this run, which has 2"));
 	post_cannot_dial = true;
-	ok(fails(fleet_register(fl, 1, CALLER, "node:2", &f), FAIL_PEER,
+	ok(fails(fleet_register(fl, 1, CALLER, "node:2", now, &f), FAIL_PEER,
 		 "server 1"));
 	post_cannot_dial = false;
 	checked(strcmp(fleet_endpoint(fl, 1), "not registered") == 0);
@@ -178,16 +202,16 @@ registration(void)
 	equals(tick(), 0);
 	now++;
 	ok(fails(tick(), FAIL_PEER, "server 1 did not register within 5 s"));
-	ok(fleet_register(fl, 1, CALLER, "node:2", &f) == 0 &&
+	ok(fleet_register(fl, 1, CALLER, "node:2", now, &f) == 0 &&
 	   post_dialled == 2);
-	ok(fleet_register(fl, 1, CALLER, "node:2", &f) == 0 &&
+	ok(fleet_register(fl, 1, CALLER, "node:2", now, &f) == 0 &&
 	   post_dialled == 2);
 	ok(fails(tick(), FAIL_PEER, "server 1 (node:2) does not answer"));
-	ok(fleet_register(fl, 1, CALLER, "node:3", &f) == 0 &&
+	ok(fleet_register(fl, 1, CALLER, "node:3", now, &f) == 0 &&
 	   post_dialled == 3 && post_hung_up == B);
 	post_clear();
 	checked(comes(1003, 7, NULL) && fleet_welcome(fl));
-	named(fails(fleet_register(fl, 1, CALLER, "node:4", &f), FAIL_AGAIN,
+	named(fails(fleet_register(fl, 1, CALLER, "node:4", now, &f), FAIL_AGAIN,
 		    "server 1 is alive already, at node:3"),
 	      "nobody takes the place of one that is there");
 	ok(silent() && fleet_move(fl, 1, "node:5", 8, now, &f) == 0);
@@ -197,6 +221,7 @@ registration(void)
 	      strcmp(last_posted->text, "server 1 is alive already, at "
 		     "node:5") == 0, "if it is not, it is refused");
 	end();
+	registered_twice();
 	post_cannot_dial = true;
 	begin("node:2");
 	ok(!fl && fails(-1, FAIL_PEER, "server 0"));
