@@ -211,8 +211,8 @@ registration(void)
 	   post_dialled == 3 && post_hung_up == B);
 	post_clear();
 	checked(comes(1003, 7, NULL) && fleet_welcome(fl));
-	named(fails(fleet_register(fl, 1, CALLER, "node:4", now, &f), FAIL_AGAIN,
-		    "server 1 is alive already, at node:3"),
+	named(fails(fleet_register(fl, 1, CALLER, "node:4", now, &f),
+		    FAIL_AGAIN, "server 1 is alive already, at node:3"),
 	      "nobody takes the place of one that is there");
 	ok(silent() && fleet_move(fl, 1, "node:5", 8, now, &f) == 0);
 	named(silent(), "one that is looked for elsewhere may be found again");
