@@ -542,7 +542,7 @@ commit(struct coord *c)
 }
 
 /* Leases steps up to the next cut, and beyond it when all steps below the cut
-   have numbers.  Leases of a worker that could not be reached go to others. */
+   have numbers. */
 static void
 lease_steps(struct coord *c)
 {
@@ -553,7 +553,6 @@ lease_steps(struct coord *c)
 		more = cut_come_to(c) || submit_turns(c);
 		commit(c);
 		fold_journal(c);
-		more = receive_unreachable(c) || more;
 	} while (more && !journal_failed(c));
 	background_begin(c);
 }
@@ -625,7 +624,6 @@ advance(struct coord *c, uint64_t now)
 	end_drain(c);
 	cancel_notify(c);
 	pass_barriers(c, now);
-	receive_unreachable(c);
 	cut_advance(c, now);
 	fold_journal(c);
 	journal_lines(c);

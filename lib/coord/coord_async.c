@@ -11,8 +11,6 @@
 #include "coord/scheduler.h"
 #include "wire/result.h"
 
-#include <string.h>
-
 static void
 do_nothing(struct coord *c)
 {
@@ -49,10 +47,7 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 	m.lease.attempt = terms.attempt;
 	m.lease.pass = terms.pass;
 	m.lease.more = terms.more;
-	if (outbox_send(c->outbox, w->peer, &m) < 0) {
-		memset(lease, 0, sizeof(*lease));	/* it never had it */
-		w->unreachable = true;
-	}
+	lease->dropped = !outbox_reaches(c->outbox, w->peer, &m);
 	return true;
 }
 

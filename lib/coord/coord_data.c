@@ -19,6 +19,7 @@
 struct reader {
 	uint64_t stream;	/* of the samplers; WIRE_NONE: it has none */
 	bool counting;		/* it counts this split of this sampler, */
+	bool dropped;		/* but its INDEX was: see outbox.h */
 	size_t sampler, split;
 	uint64_t request;	/* as INDEX of this number asks it to */
 };
@@ -188,7 +189,7 @@ ask(struct coord *c, struct member *w, size_t i, size_t split)
 	m.frames = 1;
 	m.frame[0] = (struct frame){ c->data->block.data,
 				     c->data->block.size, NULL };
-	outbox_send(c->outbox, w->peer, &m);
+	r->dropped = !outbox_reaches(c->outbox, w->peer, &m);
 }
 
 /* Asks a free worker to count a split; false: none is left. */
@@ -380,8 +381,8 @@ data_died(struct coord *c, const struct member *w)
 	const struct reader *r = reader(c, w);
 	struct fail why;
 
-	if (!r->counting || !deaths_add(&c->data->deaths,
-					r->split * SAMPLERS + r->sampler))
+	if (!r->counting || r->dropped ||
+	    !deaths_add(&c->data->deaths, r->split * SAMPLERS + r->sampler))
 		return;
 	reader(c, w)->counting = false;
 	fail(&why, FAIL_DATA, "%d workers died under it", QUEUE_DEATHS);

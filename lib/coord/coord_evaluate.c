@@ -20,7 +20,7 @@
 
 /* The shard that a worker scores. */
 struct scorer {
-	bool evaluating;
+	bool evaluating, dropped;	/* EVALUATE was: see outbox.h */
 	uint64_t shard, request;	/* as EVALUATE of this number asks */
 };
 
@@ -118,10 +118,7 @@ send_evaluate(struct coord *c, struct member *w, const struct pack *files)
 	m.evaluate.cut = c->shards->cut.number;
 	m.frames = 1;
 	m.frame[0] = (struct frame){ files->data, files->size, NULL };
-	if (outbox_send(c->outbox, w->peer, &m) < 0) {
-		evaluate_take_back(c, w);	/* it never got the shard */
-		w->unreachable = true;
-	}
+	scorer(c, w)->dropped = !outbox_reaches(c->outbox, w->peer, &m);
 }
 
 static void
@@ -242,7 +239,7 @@ evaluate_died(struct coord *c, const struct member *w)
 {
 	struct fail why;
 
-	if (!scorer(c, w)->evaluating ||
+	if (!scorer(c, w)->evaluating || scorer(c, w)->dropped ||
 	    !deaths_add(&c->shards->deaths, scorer(c, w)->shard))
 		return;
 	fail(&why, FAIL_DATA, "%d workers died under it", QUEUE_DEATHS);

@@ -15,8 +15,13 @@ void journal_release(struct coord *);
 /*
  * Writes a record; does nothing without a journal, when it is lost, or while it
  * is read.  safe: the record is on disk when the call returns, with all before
- * it.  If a write fails while the run has not ended, journal_failed() is true
- * until journal_failure() returns the reason.
+ * it.
+ *
+ * A write that fails has one consequence: the journal is lost, and coord.c ends
+ * the run, before the next event and before it leases.  So nobody asks whether
+ * a write has failed, but who sends, in the same function, what relies on a
+ * safe record: that asks journal_failed(), which is true until
+ * journal_failure() returns the reason.
  */
 void journal_add(struct coord *, enum journal_kind, const struct pack *,
 		 bool safe);

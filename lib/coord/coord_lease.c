@@ -220,7 +220,7 @@ lease_blame(struct coord *c, const struct member *w)
 	const struct leased *l = lease_of(c, w), *first = NULL;
 
 	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (l[i].id && l[i].server == WIRE_NONE &&
+		if (l[i].id && !l[i].dropped && l[i].server == WIRE_NONE &&
 		    (!first || l[i].id < first->id))
 			first = &l[i];
 	for (uint64_t i = 0; first && i < first->count; i++) {

@@ -18,6 +18,7 @@ struct leased {
 				   WIRE_NONE: they are not */
 	bool called_off;	/* the worker was told to drop it */
 	bool told;		/* and how to push it (RESIDUAL) */
+	bool dropped;		/* the worker was gone when it was sent */
 };
 
 void lease_init(struct coord *);

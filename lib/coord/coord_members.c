@@ -163,7 +163,7 @@ members_room(void *of, size_t *room, const struct member *m, size_t size)
 bool
 worker_answers(const struct member *m)
 {
-	return !m->gone && !m->unreachable && !m->silent && !m->relieved;
+	return !m->gone && !m->silent && !m->relieved;
 }
 
 static bool

@@ -18,8 +18,6 @@ struct member {
 	size_t at;		/* its seat, which no other member has */
 	char name[32];		/* "worker:2" */
 	bool ready, exhausted, gone;
-	bool unreachable;	/* a message could not be sent to it:
-				   receive_unreachable() is yet to end it */
 	bool joined;		/* was ready once */
 	bool name_taken;	/* another member has come by its name */
 	bool silent;		/* it hangs: it has not answered in time */

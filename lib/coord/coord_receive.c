@@ -110,7 +110,6 @@ mark_gone(struct coord *c, struct member *w)
 	if (w->gone)
 		return;
 	w->gone = true;
-	w->unreachable = false;
 	w->ready = w->relieved = false;
 	lease_answered(c, w);
 	members_hang_up(c, w);
@@ -150,7 +149,7 @@ replace_rival(struct coord *c, const struct message *m, struct fail *f)
 
 	if (!rival)
 		return 0;
-	if (outbox_send(c->outbox, rival->peer, &ping) < 0) {
+	if (!outbox_reaches(c->outbox, rival->peer, &ping)) {
 		mark_gone(c, rival);
 		return 0;
 	}
@@ -206,7 +205,6 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	cut_leave(c, w);
 	watch_answered(c, w);
 	w->gone = w->ready = w->silent = w->relieved = false;
-	w->unreachable = false;
 	members_call(c, w, peer);
 	relays_greet(c, w, m);
 	send_welcome(c, w, m);
@@ -230,19 +228,6 @@ mark_died(struct coord *c, struct member *w)
 	mark_gone(c, w);
 }
 
-bool
-receive_unreachable(struct coord *c)
-{
-	bool any = false;
-
-	for (struct member *m = c->member; m; m = m->next)
-		if (m->unreachable) {
-			mark_died(c, m);
-			any = true;
-		}
-	return any;
-}
-
 /*
  * Give to others what a worker has, and send it CANCEL.  Its results still
  * count if they come first.  It is leased nothing until its OK says that it is
@@ -259,8 +244,7 @@ reassign_work(struct coord *c, struct member *w)
 	cancel_worker_hangs(c);
 	w->relieved = true;
 	m.cancel.count = UINT64_MAX;
-	if (outbox_send(c->outbox, w->peer, &m) < 0)
-		mark_gone(c, w);
+	outbox_send(c->outbox, w->peer, &m);
 }
 
 void
@@ -322,7 +306,7 @@ receive_probe(struct coord *c, uint64_t now)
 
 		if (m->gone)
 			continue;
-		if (outbox_send(c->outbox, m->peer, &probe) < 0)
+		if (!outbox_reaches(c->outbox, m->peer, &probe))
 			mark_died(c, m);
 		watch_asks(c, m, probe.kind == MESSAGE_PING, now);
 	}

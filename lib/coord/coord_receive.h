@@ -16,9 +16,6 @@ void receive_member(struct coord *, uint64_t peer, const struct message *,
 void receive_probe(struct coord *, uint64_t now_ms);
 /* Sends the plan to all members. */
 void receive_send_plan(struct coord *);
-/* Ends the members to which a message could not be sent; true: there was
-   one. */
-bool receive_unreachable(struct coord *);
 /* Gives to others what members that hang, or workers whose step takes too long,
    have. */
 void receive_silence(struct coord *, uint64_t now_ms);

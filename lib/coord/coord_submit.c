@@ -662,7 +662,7 @@ submit_probe(struct coord *c, uint64_t now)
 		return;
 	for (size_t i = 1; i < submitters_count(s); i++)
 		if (submitters_peer(s, i) != SUBMITTER_AWAY &&
-		    outbox_send(c->outbox, submitters_peer(s, i), &ping) < 0)
+		    !outbox_reaches(c->outbox, submitters_peer(s, i), &ping))
 			submitters_away(s, i, now);
 	while ((gone = submitters_gone(s, now, c->o.lease_ms,
 				       c->o.forget_ms)) != SUBMITTER_NONE)
@@ -686,7 +686,7 @@ whole_lines(const char *bytes, size_t size)
 					bytes) + 1;
 }
 
-static bool
+static void
 send_results(struct coord *c, size_t i)
 {
 	struct submitters *s = c->submitters;
@@ -702,12 +702,8 @@ send_results(struct coord *c, size_t i)
 	m.results.status = (uint64_t)submitters_failure(s, i)->kind;
 	m.frames = size > 0;
 	m.frame[0] = (struct frame){ lines, size, NULL };
-	if (outbox_send(c->outbox, submitters_peer(s, i), &m) < 0) {
-		submitters_away(s, i, c->now_ms);
-		return false;
-	}
+	outbox_send(c->outbox, submitters_peer(s, i), &m);
 	submitters_sent(s, i, size);
-	return true;
 }
 
 void
@@ -718,8 +714,8 @@ submit_notify(struct coord *c)
 
 	for (size_t i = 1; i < submitters_count(s); i++)
 		while (submitters_peer(s, i) != SUBMITTER_AWAY &&
-		       submitters_news(s, i) && send_results(c, i))
-			;
+		       submitters_news(s, i))
+			send_results(c, i);
 	if (c->phase != PHASE_END || c->submit->ended || ending_is_left(c))
 		return;
 	c->submit->ended = true;

@@ -236,8 +236,7 @@ lease_replica(struct coord *c, struct member *w, size_t has, bool few)
 	m.lease.attempt = a.number;
 	m.lease.slot = message_node(a.replica, level);
 	m.lease.slots = rounds_replicas(s->rounds);
-	if (outbox_send(c->outbox, w->peer, &m) < 0)
-		w->unreachable = true;
+	l->dropped = !outbox_reaches(c->outbox, w->peer, &m);
 	return true;
 }
 
@@ -304,8 +303,7 @@ send_residual(struct coord *c, struct member *w, struct leased *l)
 	m.residual.how = how;
 	m.residual.step = residual.step;
 	m.residual.attempt = residual.attempt;
-	if (outbox_send(c->outbox, w->peer, &m) < 0)
-		w->unreachable = true;
+	outbox_send(c->outbox, w->peer, &m);
 }
 
 void

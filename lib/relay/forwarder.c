@@ -210,8 +210,8 @@ static void
 answer(struct forwarder *t, const struct worker_request *a, struct message *m)
 {
 	m->request = a->request;
-	if (a->peer && outbox_send(t->outbox, a->peer, m) < 0)
-		forwarder_leave(t, a->peer);
+	if (a->peer)
+		outbox_send(t->outbox, a->peer, m);
 }
 
 static void

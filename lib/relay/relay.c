@@ -122,8 +122,8 @@ relay_left(struct relay *r)
 
 	for (size_t i = 0; i < r->workers.room; i++)
 		if (r->workers.entry[i].item &&
-		    outbox_send(r->outbox, r->workers.entry[i].peer,
-				&ping) < 0)
+		    !outbox_reaches(r->outbox, r->workers.entry[i].peer,
+				    &ping))
 			gone[count++] = r->workers.entry[i].peer;
 	for (size_t i = 0; i < count; i++)
 		forget_worker(r, gone[i]);

@@ -133,16 +133,11 @@ lose_standby(struct replication *b)
 		replication_forget(b);
 }
 
-static int
-send_standby(struct replication *b, const struct message *m)
-{
-	return b->it.peer ? outbox_send(b->outbox, b->it.peer, m) : 0;
-}
-
 void
 replication_send(struct replication *b, const struct message *m)
 {
-	send_standby(b, m);
+	if (b->it.peer)
+		outbox_send(b->outbox, b->it.peer, m);
 	if (b->waiting.peer)
 		outbox_send(b->outbox, b->waiting.peer, m);
 }
@@ -153,9 +148,9 @@ replication_ping(struct replication *b)
 	const struct message ping = { .kind = MESSAGE_PING };
 
 	if (b->waiting.peer &&
-	    outbox_send(b->outbox, b->waiting.peer, &ping) < 0)
+	    !outbox_reaches(b->outbox, b->waiting.peer, &ping))
 		b->waiting = (struct follower){ 0 };
-	if (send_standby(b, &ping) < 0)
+	if (b->it.peer && !outbox_reaches(b->outbox, b->it.peer, &ping))
 		lose_standby(b);
 }
 
@@ -205,7 +200,7 @@ replication_hello(struct replication *b, uint64_t peer,
 	return 0;
 }
 
-static int
+static void
 send_chunk(struct replication *b, size_t i)
 {
 	const struct shard_chunk chunk = shard_snapshot_chunk(b->snapshot, i);
@@ -218,56 +213,52 @@ send_chunk(struct replication *b, size_t i)
 	m.state.since = chunk.since;
 	m.state.begun = chunk.begun;
 	m.frame[0] = chunk.data;
-	return send_standby(b, &m);
+	outbox_send(b->outbox, b->it.peer, &m);
 }
 
-static int
+static void
 send_chunks(struct replication *b)
 {
 	while (b->next < shard_snapshot_chunks(b->snapshot) &&
 	       b->next < b->answered + CREDIT)
-		if (send_chunk(b, b->next++) < 0)
-			return -1;
-	return 0;
+		send_chunk(b, b->next++);
 }
 
 void
 replication_begin(struct replication *b, struct shard_snapshot *snapshot,
 		  struct message *sync, const struct change *c)
 {
-	int status;
-
 	replication_forget(b);
 	b->it = b->waiting;
 	b->waiting = (struct follower){ 0 };
 	b->snapshot = snapshot;
 	b->held = sync->sync.number;
 	sync->sync.chunks = shard_snapshot_chunks(snapshot);
-	status = send_standby(b, sync) < 0 || send_chunks(b) < 0 ? -1 : 0;
-	for (; c && status == 0; c = c->next)
-		status = send_standby(b, &c->message);
-	if (status < 0)
-		lose_standby(b);
+	outbox_send(b->outbox, b->it.peer, sync);
+	send_chunks(b);
+	for (; c; c = c->next)
+		outbox_send(b->outbox, b->it.peer, &c->message);
 }
 
 void
 replication_forward(struct replication *b, const struct change *c)
 {
-	if (send_standby(b, &c->message) < 0)
-		lose_standby(b);
+	if (b->it.peer)
+		outbox_send(b->outbox, b->it.peer, &c->message);
 }
 
-/* The standby has acknowledged SYNC or a chunk.  -1: it is gone. */
-static int
+/* The standby has acknowledged SYNC or a chunk. */
+static void
 take_answer(struct replication *b)
 {
 	if (!b->snapshot || b->answered > b->next)
-		return 0;
-	if (++b->answered <= shard_snapshot_chunks(b->snapshot))
-		return send_chunks(b);
-	shard_snapshot_free(b->snapshot);
-	b->snapshot = NULL;
-	return 0;
+		return;
+	if (++b->answered <= shard_snapshot_chunks(b->snapshot)) {
+		send_chunks(b);
+	} else {
+		shard_snapshot_free(b->snapshot);
+		b->snapshot = NULL;
+	}
 }
 
 /* If the standby has the snapshot and holds all that was acted on, it is in
@@ -284,27 +275,20 @@ void
 replication_receive(struct replication *b, uint64_t peer,
 		    const struct message *m, uint64_t acted)
 {
-	int status = 0;
-
 	if (peer == b->waiting.peer && m->kind == MESSAGE_BYE)
 		b->waiting = (struct follower){ 0 };
 	if (peer != b->it.peer)
 		return;		/* from a standby that was let go */
-	if (m->kind == MESSAGE_BYE)
-		status = -1;
 	if (m->kind == MESSAGE_HELD && m->held.number > b->held)
 		b->held = m->held.number;
 	if (m->kind == MESSAGE_OK)
-		status = take_answer(b);
+		take_answer(b);
 	b->awaited_ms = 0;
 	set_in_sync(b, acted);
-	if (m->kind == MESSAGE_REFUSED) {	/* it cannot take a SYNC or a
-						   change: let it wait for
-						   another snapshot */
+	if (m->kind == MESSAGE_REFUSED)	/* it cannot take a SYNC or a change:
+					   let it wait for another snapshot */
 		b->waiting = b->it;
-		status = -1;
-	}
-	if (status < 0)
+	if (m->kind == MESSAGE_REFUSED || m->kind == MESSAGE_BYE)
 		lose_standby(b);
 }
 

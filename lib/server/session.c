@@ -72,8 +72,8 @@ session_send(struct session *s, uint64_t peer, const struct message *m)
 {
 	/* Peer 0: a change that was replayed, or came from the primary, was
 	   answered elsewhere. */
-	if (peer && outbox_send(s->outbox, peer, m) < 0)
-		peers_remove(&s->peers, peer);	/* the peer has left */
+	if (peer)
+		outbox_send(s->outbox, peer, m);
 }
 
 void
@@ -140,8 +140,12 @@ session_has(struct session *s, uint64_t peer)
 {
 	const struct message ping = { .kind = MESSAGE_PING };
 
-	session_send(s, peer, &ping);
-	return peers_find(&s->peers, peer) != NULL;
+	if (!peers_find(&s->peers, peer))
+		return false;
+	if (outbox_reaches(s->outbox, peer, &ping))
+		return true;
+	peers_remove(&s->peers, peer);
+	return false;
 }
 
 /* ---- the coordinator ---- */

@@ -357,6 +357,15 @@ inbound_cut(struct inbound *c, int fd)
 }
 
 void
+inbound_cut_peer(struct inbound *c, uint64_t peer)
+{
+	struct caller *one = peers_find(&c->peers, peer);
+
+	if (one)
+		cut(c, one);
+}
+
+void
 inbound_refuse(struct inbound *c, uint64_t peer)
 {
 	struct caller *one = peers_find(&c->peers, peer);

@@ -68,8 +68,10 @@ struct unread *inbound_unread(struct inbound *, uint64_t peer);
 /* The peer is not a stranger any more. */
 void inbound_welcome(struct inbound *, uint64_t peer);
 
-/* Cut off the caller with this descriptor; or a peer, if it is a stranger. */
+/* Cut off the caller with this descriptor; or a peer; or a peer, if it is a
+   stranger. */
 void inbound_cut(struct inbound *, int fd);
+void inbound_cut_peer(struct inbound *, uint64_t peer);
 void inbound_refuse(struct inbound *, uint64_t peer);
 
 /* Cut off all callers.  Return how many connections have not ended yet. */

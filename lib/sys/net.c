@@ -629,12 +629,20 @@ guard_listener(struct net *net, struct fail *f)
 
 /* ---- callers ---- */
 
+static void
+note_departure(struct net *net)
+{
+	const uint64_t one = 1;
+
+	if (write(net->departures.fd, &one, sizeof(one)) < 0)
+		return;		/* it is readable already */
+}
+
 /* Process all connections and ends of connections of the listener.  The calling
    thread holds lock_inbound. */
 static void
 process_listener_monitor(struct net *net)
 {
-	const uint64_t one = 1;
 	uint16_t event;
 	int fd = -1;
 
@@ -645,9 +653,8 @@ process_listener_monitor(struct net *net)
 		else if (event == ZMQ_EVENT_DISCONNECTED)
 			inbound_closed(net->inbound, fd);
 	inbound_watch(net->inbound, clock_ms());
-	if (inbound_has_left(net->inbound) &&
-	    write(net->departures.fd, &one, sizeof(one)) < 0)
-		return;		/* the eventfd is readable already */
+	if (inbound_has_left(net->inbound))
+		note_departure(net);
 }
 
 /*
@@ -1593,6 +1600,20 @@ send_message(struct net *net, void *socket, const struct message *m,
 	return sent;
 }
 
+/* A caller could not be sent a message: if it is there, but does not read, it
+   is cut off, and connects again. */
+static void
+give_up_caller(struct net *net, uint64_t peer, bool deaf)
+{
+	if (deaf) {
+		pthread_mutex_lock(&net->lock_inbound);
+		process_listener_monitor(net);
+		inbound_cut_peer(net->inbound, peer);
+		pthread_mutex_unlock(&net->lock_inbound);
+	}
+	note_departure(net);
+}
+
 static int
 send_to_caller(struct net *net, uint64_t peer, const struct message *m)
 {
@@ -1603,11 +1624,14 @@ send_to_caller(struct net *net, uint64_t peer, const struct message *m)
 	int sent;
 
 	net->listener.maybe_ready = true;
-	if (!unread)
-		return -1;
-	sent = send_frame(socket, &to, ZMQ_DONTWAIT | ZMQ_SNDMORE, NULL) < 0 ?
+	errno = 0;
+	sent = !unread ||
+		send_frame(socket, &to, ZMQ_DONTWAIT | ZMQ_SNDMORE, NULL) < 0 ?
 		-1 : send_message(net, socket, m, unread);
-	refcount_drop(&unread->hold);
+	if (sent < 0 && net->inbound)
+		give_up_caller(net, peer, errno == EAGAIN);
+	if (unread)
+		refcount_drop(&unread->hold);
 	return sent;
 }
 

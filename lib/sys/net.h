@@ -94,8 +94,9 @@ enum net_event_kind {
 				   why says what is wrong */
 	NET_UP,			/* a peer that we dialled is there */
 	NET_DOWN,		/* a peer that we dialled went away */
-	NET_SOMEBODY_LEFT	/* a caller that had sent something has gone;
-				   net_send() fails for it */
+	NET_SOMEBODY_LEFT	/* a caller that had sent something has gone, so
+				   that net_send() fails for it; or net_send()
+				   has failed for one */
 };
 
 struct net_event {
@@ -122,7 +123,9 @@ int net_wait(struct net *, struct pollfd *fds, size_t count, int64_t ms,
 
 /*
  * Send a message.  Return 0; or -1 if the peer has gone, or if it is a caller
- * that has left 16384 messages unread.
+ * that has left 16384 messages unread, which is cut off then.  A failure for a
+ * caller is followed by NET_SOMEBODY_LEFT, even if there was one before: a
+ * message may be received after its caller has gone.
  *
  * A caller is a stranger until something other than PING, PONG or REFUSED is
  * sent to it.  A stranger that sends more than inbound.h allows, or bytes that

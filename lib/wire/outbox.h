@@ -4,6 +4,15 @@
  * A role holds no socket: in a program the outbox is the network, in a test a
  * list.  When send() returns, everything that a message points at may be
  * reused, but frames with a hold.
+ *
+ * A message to a peer that has left is dropped, just as one that is under way
+ * when its connection breaks: so no sender asks what became of it.  A role
+ * hears of a peer that it dialled by its *_down().  Of those that dialled it,
+ * it hears only that one has left (coord_somebody_left(), relay_left(),
+ * server_ping_standbys()), at the latest after a message was dropped, and then
+ * asks for each if it is still there, by outbox_reaches().  Besides, work that
+ * is blamed for the deaths of its workers is sent by outbox_reaches(): who was
+ * gone before did not die of it.
  */
 #ifndef PS_OUTBOX_H
 #define PS_OUTBOX_H
@@ -11,7 +20,7 @@
 #include "wire/message.h"
 
 struct outbox {
-	/* 0; -1: the peer has left. */
+	/* 0; -1: the message was dropped, as the peer has left. */
 	int (*send)(void *to, uint64_t peer, const struct message *);
 	/* Connect to an endpoint; the role is told (its *_up function) when the
 	   connection to *peer is there. */
@@ -24,10 +33,17 @@ struct outbox {
 	size_t (*unread)(void *to, uint64_t peer);
 };
 
-static inline int
+static inline void
 outbox_send(const struct outbox *o, uint64_t peer, const struct message *m)
 {
-	return o->send(o->to, peer, m);
+	o->send(o->to, peer, m);
+}
+
+/* Send a message; false: it was dropped. */
+static inline bool
+outbox_reaches(const struct outbox *o, uint64_t peer, const struct message *m)
+{
+	return o->send(o->to, peer, m) == 0;
 }
 
 static inline int

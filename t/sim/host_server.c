@@ -99,7 +99,7 @@ send_out(void *to, uint64_t peer, const struct message *m)
 	struct host_server *h = to;
 
 	if (peer != PROBE)
-		return outbox_send(h->outbox, peer, m);
+		return outbox_reaches(h->outbox, peer, m) ? 0 : -1;
 	h->refused = h->refused || m->kind == MESSAGE_REFUSED;
 	if (m->kind == MESSAGE_WELCOME)
 		h->term = m->welcome.term;

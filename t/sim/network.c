@@ -181,7 +181,10 @@ break_off(struct network *n, struct connection *c)
 	c->break_at = NEVER;
 	if (c->listen_peer != 0)
 		notify_left(n, c->listener);
-	way_drop(&c->forth);
+	if (n->node[c->listener].alive && rng_below(&n->rng, 2))
+		way_lose(&c->forth, &n->rng);	/* the others are late */
+	else
+		way_drop(&c->forth);
 	way_lose(&c->back, &n->rng);
 	if (c->told || up_under_way(c))
 		way_add(&c->back, PACKET_DOWN, c->dial_peer, n->now +
@@ -198,18 +201,23 @@ end_dialler(struct network *n, struct connection *c)
 	way_drop(&c->back);
 	way_lose(&c->forth, &n->rng);
 	c->ended = true;
-	c->break_at = c->forth.last > n->now ? c->forth.last : n->now;
+	c->break_at = n->now;
+	if (c->forth.last > n->now)
+		c->break_at += rng_below(&n->rng, 1 + c->forth.last - n->now);
 	c->connect_at = NEVER;
 }
 
+/* The listener finds out that the dialler is gone.  Messages that are still
+   under way arrive after that. */
 static void
 forget(struct network *n, struct connection *c)
 {
 	if (c->listen_peer != 0)
 		notify_left(n, c->listener);
-	way_drop(&c->back);
-	way_drop(&c->forth);
-	c->dialler = NOBODY;
+	c->listen_peer = 0;
+	c->break_at = c->forth.last;
+	if (!c->forth.first)
+		c->dialler = NOBODY;
 }
 
 /* ---- what a role does ---- */
@@ -253,6 +261,7 @@ send_from(void *to, uint64_t peer, const struct message *m)
 		w->last = p->due;
 		return 0;
 	}
+	notify_left(n, from);
 	return -1;
 }
 
@@ -359,6 +368,8 @@ network_kill(struct network *n, int node, bool crash)
 
 		if (c->dialler == NOBODY)
 			continue;
+		if (c->listener == node)
+			way_drop(&c->forth);
 		if (c->ended) {
 			if (c->listener == node)
 				forget(n, c);
@@ -367,7 +378,6 @@ network_kill(struct network *n, int node, bool crash)
 			if (crash)
 				c->break_at = found_out;
 		} else if (c->listener == node && crash) {
-			way_drop(&c->forth);
 			way_lose(&c->back, &n->rng);
 			c->silent = true;
 			c->break_at = found_out;

@@ -13,7 +13,9 @@
  *	  between the event and the notification is lost, or arrives before
  *	  the notification
  *	- the node that was dialled notices a break only when it cannot send;
- *	  besides, it is notified that some peer left (LEFT)
+ *	  besides, it is notified that some peer left (LEFT), after the break
+ *	  and after each message that it could not send
+ *	- messages of a connection may arrive after it broke, and after LEFT
  *
  * Every message is written and read again, and each of its frames is copied to
  * memory of exactly its size, so that a sanitizer sees a read beyond it.

@@ -100,7 +100,7 @@ scored(void)
 }
 
 static void
-unreachable(void)
+dropped(void)
 {
 	begin();
 	given(A, 0, 2);
@@ -110,8 +110,19 @@ unreachable(void)
 	equals(done(A, 4, &none, 2), 0);
 	advance();
 	post_deaf = 0;
-	named(at(A)->unreachable && given(B, 1, 2),
-	      "a shard that nobody could be given is there for the next");
+	checked(silent());
+	evaluate_take_back(c, at(A));
+	advance();
+	named(given(A, 1, 2),
+	      "a shard that a worker never got is there when it comes again");
+	post_deaf = A;
+	for (int i = 0; i < QUEUE_DEATHS; i++) {
+		evaluate_take_back(c, at(A));
+		advance();
+		evaluate_died(c, at(A));
+	}
+	post_deaf = 0;
+	named(coord_output(c)->size == 0, "nobody dies under what is dropped");
 	evaluate_give_up(c);
 	checked(silent());
 	end();
@@ -202,7 +213,7 @@ int
 main(void)
 {
 	scored();
-	unreachable();
+	dropped();
 	malformed();
 	refused();
 	three_classes();

@@ -418,7 +418,7 @@ test_leaving(void)
 	post_deaf = C;
 	answers(4, OUTCOME_APPLIED, 0, 0);
 	post_deaf = 0;
-	named(silent(), "who cannot be reached has left");
+	named(silent(), "what one that has left would get is dropped");
 	end();
 	begin();
 	pull(A, 1, DENSE, 0, 0);

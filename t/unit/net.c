@@ -497,6 +497,21 @@ test_slow_reader(void)
 	close(listener);
 }
 
+/* Read so many bytes, or until nothing has come for a while. */
+static size_t
+read_all(int fd)
+{
+	static char bytes[1 << 16];
+	struct pollfd more = { .fd = fd, .events = POLLIN };
+	size_t size = 0;
+	ssize_t n;
+
+	while (poll(&more, 1, 1000) > 0 &&
+	       (n = read(fd, bytes, sizeof(bytes))) > 0)
+		size += (size_t)n;
+	return size;
+}
+
 /* Who asks and never reads is given so much, and others still are. */
 static void
 test_deaf(void)
@@ -507,6 +522,7 @@ test_deaf(void)
 			     .blob = { why, sizeof(why), NULL } };
 	struct net_event e;
 	struct fail f;
+	struct pollfd end = { .events = POLLIN };
 	uint64_t peer, deaf;
 	int fd, said = 0;
 
@@ -527,24 +543,15 @@ test_deaf(void)
 	ok(net_send(server, e.peer, &m) == 0 &&
 	   await(client, server, NET_MESSAGE, &e));
 	ok(net_send(server, deaf, &m) < 0);
+	end.fd = fd;
+	named(await(server, client, NET_SOMEBODY_LEFT, &e),
+	      "what could not be sent is heard of");
+	read_all(fd);
+	named(poll(&end, 1, 0) > 0 && read(fd, why, 1) <= 0,
+	      "who never reads is cut off");
 	close(fd);
 	net_free(client);
 	net_free(server);
-}
-
-/* Read so many bytes, or until nothing has come for a while. */
-static size_t
-read_all(int fd)
-{
-	static char bytes[1 << 16];
-	struct pollfd more = { .fd = fd, .events = POLLIN };
-	size_t size = 0;
-	ssize_t n;
-
-	while (poll(&more, 1, 1000) > 0 &&
-	       (n = read(fd, bytes, sizeof(bytes))) > 0)
-		size += (size_t)n;
-	return size;
 }
 
 /* What a caller does not read is counted, and what it reads no longer. */

@@ -237,8 +237,11 @@ goes(void)
 	in_sync(10);
 	post_deaf = 10;
 	replication_forward(r, commit_log.first);
+	checked(replication_is_there(r));
+	replication_ping(r);
 	post_deaf = 0;
-	checked(!replication_is_there(r) && news(0, false));
+	named(!replication_is_there(r) && news(0, false),
+	      "one that has left is missed when it is pinged");
 	in_sync(11);
 	hello(12, 88, "node:3");
 	replication_send(r, &(struct message){ .kind = MESSAGE_STOP });
@@ -248,6 +251,7 @@ goes(void)
 	named(silent(), "the run is forgotten without a word");
 	post_deaf = 12;
 	begin_it(acted, NULL);
+	replication_ping(r);
 	post_deaf = 0;
 	checked(!replication_is_there(r) && !replication_waits(r));
 }
