@@ -224,6 +224,7 @@ EXTRA_DIST += %D%/lint
 EXTRA_DIST += %D%/lint.known
 EXTRA_DIST += %D%/prose
 EXTRA_DIST += %D%/python.bash
+EXTRA_DIST += %D%/quality
 EXTRA_DIST += %D%/soak
 EXTRA_DIST += %D%/queue-storm
 EXTRA_DIST += %D%/storm
