@@ -6,6 +6,11 @@
  * one (see shard_published.c).  SignSGD by itself does not converge; with such
  * error feedback it does (Karimireddy et al., "Error Feedback Fixes SignSGD and
  * other Gradient Compression Schemes", 2019).
+ *
+ * The block is about a row of a layer's kernel.  Rows differ in size, and those
+ * of inputs that are 0 in the whole batch are a zero block: in blocks of 1024
+ * such rows get numbers from their neighbours, and MNIST with momentum lost
+ * 0.008 of its accuracy, not 0.001, for as many bytes (t/quality).
  */
 #include "wire/codec_blocks.h"
 
@@ -13,7 +18,7 @@
 
 #include <string.h>
 
-#define BLOCK		((size_t)1024)
+#define BLOCK		((size_t)128)
 #define SCALE		sizeof(uint16_t)
 
 static size_t

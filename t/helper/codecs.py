@@ -145,14 +145,18 @@ def topk(block, first, last, keep):
     return out, value
 
 
+BLOCK = {onebit: 128, topk: 1024}
+
+
 def sparse(x, first, count, keep, encode):
     """The message of a piece of a variable, and the numbers that it is of."""
     bitmap, runs, values = 0, b"", []
-    begin = first // 1024
-    for b in range(begin, (first + count - 1) // 1024 + 1):
-        block = x[b * 1024:b * 1024 + 1024]
-        low = max(first - b * 1024, 0)
-        high = min(first + count - b * 1024, len(block))
+    size = BLOCK[encode]
+    begin = first // size
+    for b in range(begin, (first + count - 1) // size + 1):
+        block = x[b * size:b * size + size]
+        low = max(first - b * size, 0)
+        high = min(first + count - b * size, len(block))
         if not bits_of(block).any():
             values.append(np.zeros(high - low, dtype="<f4"))
             continue
