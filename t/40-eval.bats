@@ -654,6 +654,23 @@ its end are cut off"
 	done
 }
 
+@test "zeros that a power cut left at the end of -o FILE are cut off" {
+	train 'train 10' save 'train 10'
+	ps-eval -C ckpts -o scores train.svm
+	mv scores whole
+	first=$(head -n 1 whole | wc -c)
+	for size in 0 1 $first $((first + 30)) $(wc -c <whole); do
+		head -c "$size" whole >scores
+		truncate -s +5000 scores
+		run -0 --separate-stderr ps-eval -C ckpts -o scores train.svm
+		torn=$((size > first ? size - first : size))
+		[[ $size != "$first" && $size != $(wc -c <whole) ]] || torn=0
+		assert_equal "$stderr" "ps-eval: scores: $((torn + 5000)) torn\
+ bytes at its end are cut off"
+		bare scores | diff <(bare whole) -
+	done
+}
+
 @test "--follow goes on, and ends when the last of -o FILE turns final" {
 	follow() {
 		session --checkpoint=ckpts --keep=0

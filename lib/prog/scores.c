@@ -54,16 +54,29 @@ read_line(struct scores *s, const char *text, size_t size,
 			       "in a line of JSON");
 }
 
+/* After a power cut a file may have its length, but zeros in place of its end.
+   Return the size without them. */
+static size_t
+size_without_zeros(const struct text *text)
+{
+	size_t size = text->size;
+
+	while (size > 0 && text->data[size - 1] == '\0')
+		size--;
+	return size;
+}
+
 /*
  * Read all complete lines, and set *whole to their bytes.  What follows must be
- * the beginning of such a line.
+ * the beginning of such a line, and zeros.
  */
 static int
 read_lines(struct scores *s, const struct text *text,
 	   const struct stop_condition *until, size_t *whole, struct fail *f)
 {
 	const char *line = text->data, *end;
-	size_t left = text->size, number = 1;
+	const size_t size_read = size_without_zeros(text);
+	size_t left = size_read, number = 1;
 
 	for (; left > 0 && (end = memchr(line, '\n', left)); number++) {
 		const size_t size = (size_t)(end - line);
@@ -73,7 +86,7 @@ read_lines(struct scores *s, const struct text *text,
 		line += size + 1;
 		left -= size + 1;
 	}
-	*whole = text->size - left;
+	*whole = size_read - left;
 	if (left > 0 && strncmp(line, BEGINS, left < strlen(BEGINS) ? left :
 				strlen(BEGINS)) != 0)
 		return fail(f, FAIL_DATA, "%s:%zu: not the scores of a "
