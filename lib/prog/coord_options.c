@@ -26,7 +26,8 @@
 
 /* "float32|..." */
 #define CODEC_OR(name)		#name "|"
-#define CODING			CODEC_VALUES(CODEC_OR) \
+#define CODEC_NOT(name)
+#define CODING			CODEC_TABLE(CODEC_OR, CODEC_NOT) \
 				"CODEC[,from=STEP][@PATTERN]"
 
 enum { ACCUMULATE = CLI_LONG, BACKUP, BESIDE, CHECKPOINT, END_WITH, EVERY,

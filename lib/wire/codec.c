@@ -5,7 +5,9 @@
 #include <assert.h>
 
 #define ADDRESS(name)	&codec_##name,
-static const struct codec *const table[] = { CODEC_TABLE(ADDRESS) };
+static const struct codec *const table[] = {
+	CODEC_TABLE(ADDRESS, ADDRESS)
+};
 
 const struct codec *
 codec_find(uint64_t number)

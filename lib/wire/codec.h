@@ -20,11 +20,11 @@
 #include <stdint.h>
 
 /* All codecs.  A codec travels as its place in the table, so new ones come
-   last.  Those behind CODEC_VALUES lose so much that what they lose must be in
-   what is sent next: they are for differences between values, and for gradients
-   to which the sender adds a residual (see worker/residuals.h). */
-#define CODEC_VALUES(C)	C(float32) C(bfloat16) C(int8)
-#define CODEC_TABLE(C)	CODEC_VALUES(C) C(onebit) C(topk)
+   last.  Those of D lose so much that what they lose must be in what is sent
+   next: they are for differences between values, and for gradients to which the
+   sender adds a residual (see worker/residuals.h).  Those of V are for values,
+   too. */
+#define CODEC_TABLE(V, D)	V(float32) V(bfloat16) V(int8) D(onebit) D(topk)
 
 struct codec_slice {
 	size_t rows, width;	/* of a table; of other variables elements and
@@ -75,11 +75,11 @@ struct codec {
 };
 
 #define CODEC_DECLARE(name)	extern const struct codec codec_##name;
-CODEC_TABLE(CODEC_DECLARE)
+CODEC_TABLE(CODEC_DECLARE, CODEC_DECLARE)
 #undef CODEC_DECLARE
 
 #define CODEC_ONE(name)		+ 1
-enum { CODECS = 0 CODEC_TABLE(CODEC_ONE) };
+enum { CODECS = 0 CODEC_TABLE(CODEC_ONE, CODEC_ONE) };
 #undef CODEC_ONE
 
 /* The codec of a number, and the number of a codec.  NULL: no codec has this
