@@ -157,13 +157,14 @@ in_its_place(const struct accounts *a, size_t owner, size_t id)
 	return true;
 }
 
-/* Does a pull return the exact weights? bfloat16 rounds them, unless it is the
-   change of a round that is pulled: that is a small number. */
+/* Does a pull return the exact weights? Some codecs round them, unless it is
+   the change of a round that is pulled: that is a small number. */
 static bool
 pulls_exactly(const struct scenario *s)
 {
 	for (const struct coding_rule *r = &s->o.pull; r; r = r->next)
-		if (r->codec == &codec_bfloat16 && !r->delta)
+		if (r->codec && !r->delta &&
+		    !codec_for(r->codec, codec_elements(1))->exact)
 			return false;
 	return true;
 }
