@@ -4,10 +4,8 @@
 
 #include <string.h>
 
-static const struct format *const formats[] = {
-	&format_csv, &format_idx, &format_npy, &format_npz,
-	&format_svmlight, &format_tar, &format_tsv,
-};
+#define ADDRESS(name)	&format_##name,
+static const struct format *const formats[] = { FORMAT_TABLE(ADDRESS) };
 
 #define FORMATS	(sizeof(formats) / sizeof(*formats))
 

@@ -3,7 +3,7 @@
  *
  * A format reads the records of one file (idx and npy: of two, the second has
  * the labels) and puts the values of the inputs into a batch.  A new format is
- * declared here and gets a line in the table of format.c.
+ * a word in the table below.
  */
 #ifndef PS_FORMAT_H
 #define PS_FORMAT_H
@@ -99,8 +99,16 @@ struct format {
 	uint64_t (*at)(const void *);
 };
 
-extern const struct format format_csv, format_idx, format_npy, format_npz,
-	format_svmlight, format_tar, format_tsv;
+/* All formats. */
+#define FORMAT_TABLE(F)	F(csv) F(idx) F(npy) F(npz) F(svmlight) F(tar) F(tsv)
+
+#define FORMAT_DECLARE(name)	extern const struct format format_##name;
+FORMAT_TABLE(FORMAT_DECLARE)
+#undef FORMAT_DECLARE
+
+/* " csv idx ...", as the help of -F has them. */
+#define FORMAT_NAME(name)	" " #name
+#define FORMAT_NAMES		FORMAT_TABLE(FORMAT_NAME)
 
 /* Return the format of that name, as -F has it, or NULL. */
 const struct format *format_find(const char *name);

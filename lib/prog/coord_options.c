@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "data/format.h"
 #include "data/reader.h"
 #include "prog/bags.h"
 #include "store/checkpoint.h"
@@ -82,8 +83,7 @@ static const struct cli_option options[] = {
 	{ END_WITH, "end-with", "NAME",
 	  "an epoch also ends when this data set ends" },
 	{ 'F', "format", "FORMAT",
-	  "format of the data, whatever the file names: svmlight, csv, tsv, "
-	  "idx, npy, npz or tar" },
+	  "format of the data, whatever the file names:" FORMAT_NAMES },
 	{ NO_HEADER, "no-header", NULL,
 	  "the first line of csv and tsv is a record, not column names" },
 	{ SHUFFLE, "shuffle", "[BUFFER]",

@@ -1,6 +1,7 @@
 #include "prog/eval_options.h"
 
 #include "data/cache.h"
+#include "data/format.h"
 #include "data/source.h"
 #include "sys/clock.h"
 
@@ -40,8 +41,7 @@ static const struct cli_option options[] = {
 	{ CACHE, "cache", "[DIRECTORY]",
 	  "keep the parsed records of each input for the next time" },
 	{ 'F', "format", "FORMAT",
-	  "format of the inputs, whatever the file names: svmlight, csv, tsv, "
-	  "idx, npy, npz or tar" },
+	  "format of the inputs, whatever the file names:" FORMAT_NAMES },
 	{ MAX_BAD, "max-bad", "N",
 	  "skip up to N malformed records (default 0)" },
 	{ NO_HEADER, "no-header", NULL,

@@ -3,6 +3,7 @@
 #include "base/crew.h"
 #include "base/mem.h"
 #include "data/cache.h"
+#include "data/format.h"
 #include "prog/site.h"
 #include "sys/clock.h"
 #include "sys/cores.h"
@@ -32,8 +33,7 @@ static const struct cli_option options[] = {
 	  "name)" },
 	CLI_HEADING("The data"),
 	{ 'F', "format", "FORMAT",
-	  "format of the inputs, whatever the file names: svmlight, csv, tsv, "
-	  "idx, npy, npz or tar" },
+	  "format of the inputs, whatever the file names:" FORMAT_NAMES },
 	{ NO_HEADER, "no-header", NULL,
 	  "the first line of csv and tsv is a record, not column names" },
 	{ INPUT, "input", "NAME:FILE",
