@@ -174,11 +174,15 @@ static int
 unknown_word(const char *word, struct fail *f)
 {
 	struct choices near = { .word = word };
+	struct text all = { 0 };
 
+	for (size_t i = REQUEST_TRAIN; i <= REQUEST_STOP; i++)
+		text_add(&all, "%s, ", names[i]);
 	add_words(&near);
-	return choices_fail(&near, FAIL_DATA, f, "'%s' is not a request "
-			    "(train, epoch, eval, join, save, status, cancel, "
-			    "stop, a bare id or a JSON object)", word);
+	choices_fail(&near, FAIL_DATA, f, "'%s' is not a request (%sa bare id "
+		     "or a JSON object)", word, all.data);
+	text_release(&all);
+	return -1;
 }
 
 /*
