@@ -3,6 +3,10 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <dlfcn.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,7 +31,87 @@ struct fiber {
 	bool given_up;
 	bool (*is_over)(const void *);	/* what it waits for */
 	const void *of;
+#ifdef __SANITIZE_ADDRESS__
+	void *saved;		/* of the sanitizer, while it waits */
+	const void *outer;	/* the caller's stack */
+	size_t outer_size;
+#endif
 };
+
+#ifdef __SANITIZE_ADDRESS__
+
+/* The sanitizer's swapcontext() prints a warning, since it is not told which
+   stack it comes to.  We tell it, and call that of libc. */
+static void
+swap(ucontext_t *from, const ucontext_t *to)
+{
+	static int (*swap_contexts)(ucontext_t *, const ucontext_t *);
+
+	if (!swap_contexts)
+		*(void **)&swap_contexts =
+			dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD),
+			      "swapcontext");
+	swap_contexts(from, to);
+}
+
+static void
+enter(struct fiber *f)
+{
+	void *saved;
+
+	__sanitizer_start_switch_fiber(&saved, f->stack + f->guard, STACK);
+	swap(&f->caller, &f->self);
+	__sanitizer_finish_switch_fiber(saved, NULL, NULL);
+}
+
+static void
+entered(struct fiber *f)
+{
+	__sanitizer_finish_switch_fiber(f->saved, &f->outer, &f->outer_size);
+}
+
+static void
+leave(struct fiber *f)
+{
+	__sanitizer_start_switch_fiber(&f->saved, f->outer, f->outer_size);
+	swap(&f->self, &f->caller);
+	entered(f);
+}
+
+static void
+end(struct fiber *f)
+{
+	__sanitizer_start_switch_fiber(NULL, f->outer, f->outer_size);
+	f->saved = NULL;
+}
+
+#else
+
+static void
+enter(struct fiber *f)
+{
+	swapcontext(&f->caller, &f->self);
+}
+
+static void
+leave(struct fiber *f)
+{
+	swapcontext(&f->self, &f->caller);
+}
+
+static void
+entered(struct fiber *f)
+{
+	(void)f;
+}
+
+static void
+end(struct fiber *f)
+{
+	(void)f;
+}
+
+#endif
 
 /* The one that runs in this thread; NULL: none. */
 static _Thread_local struct fiber *running;
@@ -67,8 +151,12 @@ make_stack(struct fiber *f)
 static void
 begin(void)
 {
-	running->work(running->arg);
-	running->busy = false;
+	struct fiber *f = running;
+
+	entered(f);
+	f->work(f->arg);
+	f->busy = false;
+	end(f);
 }
 
 static bool
@@ -77,7 +165,7 @@ switch_to(struct fiber *f)
 	struct fiber *outer = running;
 
 	running = f;
-	swapcontext(&f->caller, &f->self);
+	enter(f);
 	running = outer;
 	return !f->busy;
 }
@@ -137,7 +225,7 @@ fiber_wait(bool (*is_over)(const void *), const void *of)
 	while (!is_over(of)) {
 		if (f->given_up)
 			return false;
-		swapcontext(&f->self, &f->caller);
+		leave(f);
 	}
 	return true;
 }

@@ -25,8 +25,9 @@ struct evaluate {
 	enum state state;
 	struct worker_evaluation job;	/* its number outlives it */
 	bool late;		/* the client still pulls for a dropped batch */
-	struct fiber *fiber;	/* it computes the batch; it may still do so
-				   when that was dropped */
+	bool programs;		/* that compute some of the model */
+	struct fiber *fiber;	/* with programs, it computes the batch; it may
+				   still do so when that was dropped */
 	struct message request;
 	struct evaluation score;
 	struct batch batch;
@@ -39,8 +40,11 @@ evaluate_new(const struct evaluate_options *o)
 	struct evaluate *e = mem_alloc(1, sizeof(*e));
 	size_t inputs;
 	const struct input *input = model_inputs(o->model, &inputs);
+	const char *where;
 
 	e->o = *o;
+	e->programs = model_external(o->model, 0, &where) ||
+		model_step(o->model, 0, &where);
 	e->fiber = fiber_new();
 	evaluation_open(&e->score, o->model, o->externals);
 	batch_begin(&e->batch, input, inputs, model_label(o->model));
@@ -243,6 +247,10 @@ compute(void *score)
 static bool
 run(struct evaluate *e)
 {
+	if (!e->programs) {
+		compute(&e->score);
+		return true;
+	}
 	if (!fiber_is_busy(e->fiber))
 		return fiber_call(e->fiber, compute, &e->score);
 	if (e->state != STATE_COMPUTING)
