@@ -48,7 +48,7 @@ function find_slurm(    job) {
 
 # One that does not tell where its tasks are: all are here, or hosts says it.
 function find_listed(all) {
-	if (ARGV[1] == hosts)
+	if (hosts != "" && env("from") == hosts)
 		listed = 1
 	else if (hosts != "")
 		list = hosts
@@ -201,7 +201,15 @@ function print_cluster(    first, type, i) {
 	printf "\"index\": %d}}\n", rank == 0 ? 0 : i
 }
 
-BEGIN { find_launcher() }
+# awk would take an operand "a=b" for a variable, and "\n" in a -v for another
+# character: so the file is standard input, and words are in the environment.
+BEGIN {
+	hosts = env("hosts")
+	servers = env("servers")
+	beside = env("beside")
+	port = env("port")
+	find_launcher()
+}
 
 !listed { next }
 

@@ -136,6 +136,11 @@ shown() {
 	printf '%s\r\n' a:3 '' 'b max_slots=9' >hosts
 	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts=hosts
 	assert_output --partial '["a:2222"], "worker": {"1": "b:2222"'
+	for name in a=b 'c\n'; do
+		cp hosts "$name"
+		told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts="$name"
+		assert_output --partial '["a:2222"], "worker": {"1": "b:2222"'
+	done
 	printf '%s\n' fe80::1 '[fe80::2]' ::3 b >hosts
 	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts=hosts
 	assert_output --partial '["[fe80::1]:2222"], "worker": {"1": "b:2222"'
