@@ -1,5 +1,6 @@
 #include "model/layer.h"
 
+#include "base/choices.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "model/parse.h"
@@ -82,14 +83,35 @@ node_axis(const struct node *n, struct settings *s, int *axis,
 }
 
 int
+node_missing(const struct node *n, const struct settings *s, const char *key,
+	     struct fail *f)
+{
+	const char *wrong = NULL;
+
+	for (size_t i = 0; i < s->count && !wrong; i++) {
+		struct choices near = { .word = s->list[i].key };
+
+		choices_add(&near, key);
+		if (near.nearest && !s->list[i].used)
+			wrong = s->list[i].key;
+		choices_release(&near);
+	}
+	if (!wrong)
+		return fail(f, FAIL_CONFIG, "%s: %s: %s= is missing",
+			    n->where, n->name, key);
+	return fail(f, FAIL_CONFIG, "%s: %s: %s= is missing; unknown setting "
+		    "%s, did you mean %s?", n->where, n->name, key, wrong,
+		    key);
+}
+
+int
 node_shape(struct node *n, const char *key, struct settings *s,
 	   struct fail *f)
 {
 	const char *text = settings_text(s, key);
 
 	if (!text)
-		return fail(f, FAIL_CONFIG, "%s: %s: %s= is missing",
-			    n->where, n->name, key);
+		return node_missing(n, s, key, f);
 	if (parse_shape(text, &n->shape) && n->shape.rank > 0)
 		return 0;
 	return fail(f, FAIL_CONFIG, "%s: %s: %s=%s is not like [3,4]",
@@ -255,8 +277,7 @@ node_embeddings(struct model *m, struct node *n, struct settings *s,
 	if (settings_uint(s, "dim", &width, 1, DIM, f))
 		return -1;
 	if (width == 0)
-		return fail(f, FAIL_CONFIG, "%s: %s: dim= is missing",
-			    n->where, n->name);
+		return node_missing(n, s, "dim", f);
 	*dim = (size_t)width;
 	return node_variable(m, n, "embeddings", (struct shape){
 		2, { input_table_rows(n->in[0]->input), *dim } }, true,

@@ -144,6 +144,11 @@ int node_variable(struct model *, struct node *, const char *weight,
 		  struct shape, bool table, const char *initializer,
 		  struct settings *, struct fail *);
 
+/* Fail because the layer's line lacks a key; the message names a setting that
+   is probably meant for it. */
+int node_missing(const struct node *, const struct settings *,
+		 const char *key, struct fail *);
+
 /*
  * Read the setting key, which must be there, as the shape of an example:
  * "[3,4]".

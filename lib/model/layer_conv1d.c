@@ -90,9 +90,8 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	    settings_bool(s, "use_bias", &own->use_bias, f))
 		return -1;
 	if (filters == 0 || size == 0)
-		return fail(f, FAIL_CONFIG, "%s: %s: %s= is missing",
-			    n->where, n->name, filters == 0 ? "filters" :
-			    "kernel_size");
+		return node_missing(n, s, filters == 0 ? "filters" :
+				    "kernel_size", f);
 	own->filters = (size_t)filters;
 	own->size = (size_t)size;
 	own->strides = (size_t)strides;

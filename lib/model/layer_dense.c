@@ -28,8 +28,7 @@ build_weights(struct model *m, struct node *n, struct settings *s,
 	    settings_bool(s, "use_bias", &own->use_bias, f))
 		return -1;
 	if (units == 0)
-		return fail(f, FAIL_CONFIG, "%s: %s: units= is missing",
-			    n->where, n->name);
+		return node_missing(n, s, "units", f);
 	own->units = (size_t)units;
 
 	const struct shape kernel = { 2, { rows, own->units } };

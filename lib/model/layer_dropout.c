@@ -31,8 +31,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	if (settings_float(s, "rate", &own->rate, 0, .999999f, f))
 		return -1;
 	if (own->rate < 0)
-		return fail(f, FAIL_CONFIG, "%s: %s: rate= is missing",
-			    n->where, n->name);
+		return node_missing(n, s, "rate", f);
 	own->stream = hash64(n->name, strlen(n->name));
 	n->shape = n->in[0]->shape;
 	n->scratch = node_size(n);	/* the factor of each number */

@@ -27,8 +27,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	    settings_uint(s, "factors", &factors, 1, FACTORS, f))
 		return -1;
 	if (factors == 0)
-		return fail(f, FAIL_CONFIG, "%s: %s: factors= is missing",
-			    n->where, n->name);
+		return node_missing(n, s, "factors", f);
 
 	const struct shape table = {
 		2, { input_table_rows(n->in[0]->input), (size_t)factors }

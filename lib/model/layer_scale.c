@@ -44,8 +44,7 @@ build_rescaling(struct model *m, struct node *n, struct settings *s,
 	(void)m;
 	n->shape = n->in[0]->shape;
 	if (!settings_text(s, "scale"))
-		return fail(f, FAIL_CONFIG, "%s: %s: scale= is missing",
-			    n->where, n->name);
+		return node_missing(n, s, "scale", f);
 	if (node_wants_floats(n, f) ||
 	    settings_float(s, "scale", &a->scale, -FLT_MAX, FLT_MAX, f) ||
 	    settings_float(s, "offset", &a->offset, -FLT_MAX, FLT_MAX, f))

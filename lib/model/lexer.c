@@ -72,14 +72,44 @@ add_setting(struct statement *s, const char *word, struct fail *f)
 	return settings_add(&s->settings, word, f);
 }
 
+/*
+ * Refuse "units = 1", "units =1" and "units= 1".  A setting may be empty, as
+ * mask_token=, but then no plain word follows it.  open: the word before was
+ * "KEY=".
+ */
+static int
+check_blanks(const struct statement *s, const char *word, bool open,
+	     struct fail *f)
+{
+	const struct settings *of = &s->settings;
+	const char *key;
+
+	if (open && !strchr(word, '='))
+		key = of->list[of->count - 1].key;
+	else if (*word == '=' && s->words > 1)
+		key = s->word[s->words - 1];
+	else if (*word == '=' && s->words == 1 && word[1])
+		return fail(f, FAIL_CONFIG, "%s: put blanks around the = of "
+			    "%s", of->where, s->word[0]);
+	else
+		return 0;
+	return fail(f, FAIL_CONFIG, "%s: put no blanks around the = of %s",
+		    of->where, key);
+}
+
 static int
 read_line(struct statement *s, const char *at, const char *end,
 	  struct fail *f)
 {
 	size_t room = 0;
+	bool open = false;
 	char *word;
 
 	while ((word = next_word(&at, end)) != NULL) {
+		if (check_blanks(s, word, open, f)) {
+			free(word);
+			return -1;
+		}
 		/*
 		 * A setting stands behind a name: "a=b" at the head of a line
 		 * is a name with a blank missing.
@@ -88,11 +118,13 @@ read_line(struct statement *s, const char *at, const char *end,
 		    strcmp(word, "=") != 0) {
 			const int bad = add_setting(s, word, f);
 
+			open = at[-1] == '=';
 			free(word);
 			if (bad)
 				return -1;
 			continue;
 		}
+		open = false;
 		s->word = mem_grow(s->word, s->words, &room,
 				   sizeof(*s->word));
 		s->word[s->words++] = word;

@@ -117,6 +117,15 @@ static const struct {
 	{ "y=dense x units=1", "model.ps:1: 'y=dense' begins no statement; "
 	  "they are input, label, variable, NAME = LAYER, loss, step, "
 	  "metric, optimizer, local, mode; put blanks around the =" },
+	{ "y =dense x units=1", "model.ps:1: put blanks around the = of y" },
+	{ "input x float\ny = dense x units = 1",
+	  "model.ps:2: put no blanks around the = of units" },
+	{ "input x float\ny = dense x units =1",
+	  "model.ps:2: put no blanks around the = of units" },
+	{ "input x float\ny = dense x units= 1",
+	  "model.ps:2: put no blanks around the = of units" },
+	{ "optimizer sgd momentum=0.9 learning_rate = 1",
+	  "model.ps:1: put no blanks around the = of learning_rate" },
 	{ "y =", "model.ps:1: a line like 'NAME = LAYER INPUT... "
 	  "[KEY=VALUE]...' is expected" },
 	{ "y = dense units=1", "model.ps:1: y: dense takes 1 input, not 0" },
@@ -128,6 +137,14 @@ static const struct {
 	{ "input x float\ny = dense y units=1",
 	  "model.ps:2: y is not defined above" },
 	{ "input x float\ny = dense x", "model.ps:2: y: units= is missing" },
+	{ "input x float\ny = dense x unit=1", "model.ps:2: y: units= is "
+	  "missing; unknown setting unit, did you mean units?" },
+	{ "input x float\ny = dense x use_bias=true",
+	  "model.ps:2: y: units= is missing" },
+	{ "input x id rows=3\ny = embedding x dims=2", "model.ps:2: y: dim= "
+	  "is missing; unknown setting dims, did you mean dim?" },
+	{ "input x float[9,2]\ny = conv1d x filters=2 kernel=3", "model.ps:2: "
+	  "y: kernel_size= is missing" },
 	{ "input x float\ny = dense x units=1 unit=2",
 	  "model.ps:2: unknown setting unit; there are units, use_bias, "
 	  "kernel_initializer, kernel_regularizer, bias_initializer, "
