@@ -117,6 +117,22 @@ bad_table() {
 		ps-coord -m model.ps -s ipc://none /dev/null
 }
 
+@test "a file of another program in place of text" {
+	local kind
+	while read -r bytes kind; do
+		# shellcheck disable=SC2059 # with bytes
+		printf "$bytes\\0\\1 and more\n" | tee other.svm >other.csv
+		bad_data 65 ": it is no text, but $kind" model.ps other.svm
+		bad_data 65 ": it is no text, but $kind" csv.ps other.csv
+	done <<-'E'
+		PK\3\4 a zip archive: unpack it
+		PAR1 a Parquet file: write it as CSV
+		ARROW1 an Arrow file: write it as CSV
+		\211HDF\r\n\32\n an HDF5 file: write it as .npy
+		\223NUMPY an array of NumPy: say -F npy
+	E
+}
+
 @test "malformed svmlight" {
 	bad_rows ":2: '1-1' is not id:number" '+1 1:1' '+1 1-1'
 	bad_rows ":1: label: '1-1' is not a finite number" 1-1
@@ -205,6 +221,18 @@ bad_table() {
 	done
 }
 
+@test "a cluster without the chief, for programs that look for it" {
+	local why="TF_CONFIG: cluster: there is no chief, which is the \
+coordinator: add it, or say"
+	local members='"worker":["h1:1"],"ps":["h2:1"],"relay":["h3:1"]'
+	export TF_CONFIG="{\"cluster\":{$members}}"
+	one 78 "ps-work: $why -c" ps-work x
+	one 78 "ps-eval: $why -C or -c" ps-eval x
+	one 78 "ps-relay: $why -c" ps-relay
+	# Who was told by other means needs none.
+	PS_COORD=ipc://none run -0 ps-work --check none.svm
+}
+
 @test "a worker's command line, without a run" {
 	run -0 --separate-stderr ps-work --check -c ipc://none none.svm
 	assert_equal "$output$stderr" ""
@@ -246,7 +274,8 @@ bad_table() {
 	run -78 --separate-stderr ps-local -s 2 -- --repeat train.svm -- \
 		ps-coord -m model.ps --checkpoint=ckpt <<<train
 	[[ $stderr == "ps-coord: server "?" (ipc://"*"): this server has no"*\
-" directory for checkpoints: start it with -d" ]] || fail "$stderr"
+" directory for checkpoints: start it with -d, or ps-local with -C" ]] ||
+		fail "$stderr"
 	refute_output --partial '"step":'
 	run ls ckpt
 	assert_output ""

@@ -910,6 +910,11 @@ tally() {
 		"cook"}}' run -78 ps-node
 	assert_output --partial "'cook' is not a task type"
 	TF_CONFIG='{"cluster":{"worker":["h:1"],"ps":["h:2"]}}' run -64 ps-node
+	assert_output --partial "TF_CONFIG has no task: say -t"
+	echo '{"cluster":{"worker":["h:1"],"ps":["h:2"]}}' >two.json
+	run -64 ps-node -f two.json
+	assert_output --partial "two.json has no task: say -t"
+	run -64 ps-coord --print-task
 	assert_output --partial "there is no task: say -t, or TF_CONFIG"
 }
 

@@ -216,9 +216,7 @@ check_names(const struct csv *c, struct fail *f)
 	for (size_t i = 0; i < c->count; i++)
 		if (strlen(field_text(c, i)) != c->field[i].size) {
 			fail(f, FAIL_DATA, "a NUL byte in the name of a "
-			     "column; %s", strncmp(field_text(c, 0),
-			     "PK\3\4", 4) == 0 ? "it is a zip archive, which "
-			     "unzip takes out" : "text in UTF-16 is not read");
+			     "column; text in UTF-16 is not read");
 			return csv_fail(c, f);
 		}
 	return 0;

@@ -26,6 +26,28 @@ lines_release(struct lines *l)
 	*l = (struct lines){ 0 };
 }
 
+/* Refuse files of other programs that are no text. */
+static int
+check_kind(const struct lines *l, struct fail *f)
+{
+	static const struct {
+		const char *magic, *kind;
+	} others[] = {
+		{ "PK\3\4", "a zip archive: unpack it" },
+		{ "PAR1", "a Parquet file: write it as CSV" },
+		{ "ARROW1", "an Arrow file: write it as CSV" },
+		{ "\x89HDF\r\n\x1a\n", "an HDF5 file: write it as .npy" },
+		{ "\x93NUMPY", "an array of NumPy: say -F npy" },
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (strncmp(l->buffer, others[i].magic,
+			    strlen(others[i].magic)) == 0)
+			return fail(f, FAIL_DATA, "%s: it is no text, but %s",
+				    source_name(l->source), others[i].kind);
+	return 0;
+}
+
 /* Move the rest of the bytes to the front, and append more.  Return 1; 0 at the
    end of the source; or -1. */
 static int
@@ -50,6 +72,8 @@ refill(struct lines *l, struct fail *f)
 		return -1;
 	l->end += size;
 	memset(l->buffer + l->end, 0, behind);
+	if (l->base == 0 && l->end == size && check_kind(l, f))
+		return -1;
 	return size > 0;
 }
 

@@ -429,6 +429,8 @@ read_cluster(struct coord_settings *s)
 	if (cluster_read(&s->cluster, s->common.cluster, s->common.task,
 			 &f) < 0)
 		cli_die(&f);
+	if (s->print_task && !s->cluster.has_task && s->cluster.where)
+		cli_usage("%s has no task: say -t", s->cluster.where);
 	if (s->print_task && !s->cluster.has_task)
 		cli_usage("there is no task: say -t, or TF_CONFIG");
 	if (s->print_task)

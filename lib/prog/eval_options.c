@@ -92,6 +92,9 @@ find_coordinator(struct eval_settings *s)
 						  0);
 	if (!o->coordinator)
 		o->coordinator = getenv("PS_COORD");
+	if (!o->coordinator &&
+	    cluster_needs_chief(&s->cluster, "-C or -c", &f) < 0)
+		cli_die(&f);
 	if (!o->coordinator)
 		cli_usage("what is to be scored? say -C or -c");
 }

@@ -48,6 +48,9 @@ read_cluster(struct relay_settings *s)
 							CLUSTER_CHIEF, 0);
 	if (!s->relay.coordinator)
 		s->relay.coordinator = getenv("PS_COORD");
+	if (!s->relay.coordinator &&
+	    cluster_needs_chief(&s->cluster, "-c", &f) < 0)
+		cli_die(&f);
 	if (!s->relay.coordinator)
 		cli_usage("where is the coordinator? say -c");
 }

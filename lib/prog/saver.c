@@ -52,7 +52,7 @@ static int
 fail_dir(struct fail *f)
 {
 	return fail(f, FAIL_CONFIG, "this server has no directory for "
-		    "checkpoints: start it with -d");
+		    "checkpoints: start it with -d, or ps-local with -C");
 }
 
 int

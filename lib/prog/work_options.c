@@ -230,6 +230,9 @@ find_coordinator(struct work_settings *s)
 							 CLUSTER_CHIEF, 0);
 	if (!s->worker.coordinator)
 		s->worker.coordinator = getenv("PS_COORD");
+	if (!s->worker.coordinator &&
+	    cluster_needs_chief(&s->cluster, "-c", &f) < 0)
+		cli_die(&f);
 	if (!s->worker.coordinator)
 		cli_usage("where is the coordinator? say -c");
 }

@@ -316,6 +316,7 @@ cluster_read(struct cluster *c, const char *source, const char *task,
 			done = check_task(c, f);
 		if (done < 0)
 			fail_at(f, "%s", where);
+		c->where = where;
 	}
 	if (done < 0)
 		cluster_release(c);
@@ -331,6 +332,15 @@ cluster_release(struct cluster *c)
 		free(c->job[i].endpoint);
 	}
 	*c = (struct cluster){ 0 };
+}
+
+int
+cluster_needs_chief(const struct cluster *c, const char *ways, struct fail *f)
+{
+	if (!c->has_jobs || cluster_endpoint(c, CLUSTER_CHIEF, 0))
+		return 0;
+	return fail(f, FAIL_CONFIG, "%s: cluster: there is no chief, which is "
+		    "the coordinator: add it, or say %s", c->where, ways);
 }
 
 const char *

@@ -41,6 +41,8 @@ struct cluster {
 	bool has_jobs, has_task;
 	enum cluster_type type;	/* of this task */
 	uint64_t index;		/* of this task */
+	const char *where;	/* who told: a file, "-f", "TF_CONFIG"; NULL:
+				   nobody; borrowed */
 };
 
 /*
@@ -54,6 +56,11 @@ struct cluster {
 int cluster_read(struct cluster *, const char *source, const char *task,
 		 struct fail *);
 void cluster_release(struct cluster *);
+
+/* Fail (FAIL_CONFIG) if there are jobs, but not that of the chief; ways are the
+   options by which a user may do without. */
+int cluster_needs_chief(const struct cluster *, const char *ways,
+			struct fail *);
 
 /* "chief", "worker", "ps", "evaluator", "relay". */
 const char *cluster_type_name(enum cluster_type);

@@ -187,8 +187,8 @@ test_csv(void)
 	ok(says("nul.csv", "65 nul.csv:1: a NUL byte in the name of a column; "
 		"text in UTF-16 is not read"));
 	files_put("zip.csv", "PK\3\4\0\0\n1,2,0\n", 13);
-	ok(says("zip.csv", "65 zip.csv:1: a NUL byte in the name of a column; "
-		"it is a zip archive, which unzip takes out"));
+	ok(says("zip.csv", "65 zip.csv: it is no text, but a zip archive: "
+		"unpack it"));
 	in[0].shape = (struct shape){ 1, { 3 } };
 	ok(bad("a.csv", "x,id,y\n", "65 a.csv:1: x (model.ps:1) takes 3 "
 	       "values, but 1 column feeds it"));
