@@ -267,7 +267,7 @@ close() {
 
 # several_says STATUS TEXT WHAT - of an answer that is changed so.
 several_says() {
-	run "-$1" --separate-stderr ps-local -q -- -w 500ms \
+	run "-$1" --separate-stderr ps-local -q -- -w 2s \
 		-x "$several $3" --repeat several.csv -- \
 		ps-coord -m several.ps -B 8 <<<'train 2'
 	[[ $stderr == *"several.ps:8: h: $2"* ]] ||
@@ -283,7 +283,7 @@ wanted" "0 'shapes[\"c\"] = [8, 2]'"
 	several_says 65 '"shapes" has Z, which is not wanted' \
 		"1 'shapes[\"Z\"] = [1]'"
 	several_says 69 "'$several 1 'answer[\"T\"].pop()'' has not answered \
-within 0.5 s: v is incomplete: 0 of 4 bytes have arrived" "1\
+within 2 s: v is incomplete: 0 of 4 bytes have arrived" "1\
  'answer[\"T\"].pop()'"
 	several_says 76 "'$several 0 'answer[\"c\"] += [1]'' has answered \
 more than was wanted: 192 bytes, up to the end of c" \

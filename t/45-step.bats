@@ -241,7 +241,7 @@ once() {
 	rm -rf happened
 	printf '%s\n' 'import os' 'if not os.path.exists("happened"):' \
 		'    os.mkdir("happened")' "    $1" >fault
-	echo train 20 | ps-local -- -w 500ms --repeat \
+	echo train 20 | ps-local -- -w 2s --repeat \
 		--step="exec $fit 5 'exec(open(\"fault\").read())'" \
 		train.svm -- ps-coord -m model.ps -B 4 >out 2>log
 	[ "$(grep -c '"loss"' out)" = 20 ]
@@ -254,11 +254,11 @@ once() {
 @test "one that ends, hangs or breaks the rules is started again" {
 	once 'sys.exit(3)' "has ended with status 3"
 	once 'os.kill(os.getpid(), 9)' "was ended by signal 9"
-	once 'time.sleep(1e6)' "has not answered within 0.5 s"
+	once 'time.sleep(1e6)' "has not answered within 2 s"
 	once 'os.close(1); time.sleep(1e6)' "has closed its standard output"
 	once 'os.close(0)' "has ended with status 1"
 	once 'print("hello", flush=True)' "printed 'hello', which is not .*"
-	once 'answer["W"].pop()' "has not answered within 0.5 s: steps is\
+	once 'answer["W"].pop()' "has not answered within 2 s: steps is\
  incomplete: 4 of 8 bytes have arrived"
 	once 'answer["steps"].append(1)' "has answered more than was wanted: \
 [0-9]+ bytes, up to the end of steps"
@@ -486,9 +486,9 @@ refused() {
 	echo train 9 >requests
 	train 'train 1' model.ps --step="$fit" >/dev/null
 	each="$fit '*' 'answer[\"W\"].pop()'"
-	run -69 --separate-stderr ps-local -- -w 500ms --repeat \
+	run -69 --separate-stderr ps-local -- -w 2s --repeat \
 		--step="$each" train.svm -- ps-coord -m model.ps -B 4 requests
-	[[ $stderr == *"fit: '$each' has not answered within 0.5 s"* ]]
+	[[ $stderr == *"fit: '$each' has not answered within 2 s"* ]]
 	# More in one piece with the answer, and behind it.
 	for more in 'answer["steps"].append(1)' \
 		'then = "out.write(b\"1\"); out.flush()"; at = str(number)'
