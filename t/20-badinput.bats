@@ -333,6 +333,8 @@ $PWD/other: ps-coord has no --checkpoint"
 		assert_not_exists new
 	done
 	run -0 ps-coord -m model.ps --plan -s tcp://b:1 -d train.svm
+	one 64 "ps-coord: for how many servers? say -s, such as -s 2; try \
+'ps-coord --help'" ps-coord -m model.ps --plan
 }
 
 @test "requests that are in no file" {

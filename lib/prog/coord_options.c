@@ -364,6 +364,8 @@ read_servers(struct coord_settings *s)
 		s->servers = getenv("PS_SERVERS");
 		s->told_beside = getenv("PS_BESIDE");
 	}
+	if ((!s->servers || !*s->servers) && s->plan_only)
+		cli_usage("for how many servers? say -s, such as -s 2");
 	if (!s->servers || !*s->servers)
 		cli_usage("where are the servers? say -s");
 	if (text_uint(s->servers, &count)) {
