@@ -178,24 +178,26 @@ worker_leasable(const struct member *m)
 	return m->ready && worker_trains(m);
 }
 
-size_t
-workers_ready(const struct coord *c)
+static size_t
+count_members(const struct coord *c, bool (*is_one)(const struct member *))
 {
 	size_t count = 0;
 
 	for (const struct member *m = c->member; m; m = m->next)
-		count += worker_leasable(m);
+		count += is_one(m);
 	return count;
+}
+
+size_t
+workers_ready(const struct coord *c)
+{
+	return count_members(c, worker_leasable);
 }
 
 size_t
 workers_training(const struct coord *c)
 {
-	size_t count = 0;
-
-	for (const struct member *m = c->member; m; m = m->next)
-		count += worker_trains(m);
-	return count;
+	return count_members(c, worker_trains);
 }
 
 bool
@@ -218,14 +220,16 @@ workers_hanging(const struct coord *c)
 	return m;
 }
 
+static bool
+worker_is_present(const struct member *m)
+{
+	return m->role == ROLE_WORKER && !m->gone;
+}
+
 size_t
 workers_present(const struct coord *c)
 {
-	size_t count = 0;
-
-	for (const struct member *m = c->member; m; m = m->next)
-		count += m->role == ROLE_WORKER && !m->gone;
-	return count;
+	return count_members(c, worker_is_present);
 }
 
 void
