@@ -11,39 +11,37 @@
 #define PING_MS		1000	/* or a quarter of a lease */
 #define REDIAL_MS	100	/* at an endpoint where only a standby is */
 
-/* A second endpoint of a server, and what is known of the server there. */
+/* What is known of a server at one of its endpoints. */
 struct whereabouts {
-	char *endpoint;		/* NULL: there is no second one */
-	uint64_t life, term;
-	bool holds;
+	char *endpoint;		/* NULL: not known */
+	uint64_t life;
+	uint64_t term;		/* of the last PLAN that it took */
+	bool holds;		/* this life has the plan and the variables */
 	uint64_t registrar;	/* the peer that registered the server there,
 				   and waits to be called; or 0 */
 };
 
 struct link {
-	char *endpoint;		/* NULL: not yet known */
+	struct whereabouts at;	/* the endpoint that is dialled */
+	struct whereabouts other;	/* a second one */
 	uint64_t peer;		/* 0: not dialled */
 	bool up, welcome, greeted;	/* greeted: it was there once */
 	bool expected;		/* its WELCOME must name this run: else it has
 				   lost its variables, even with this life */
-	bool holds;		/* this life has the plan and the variables */
-	uint64_t life, heard, since;	/* since: the connection was made, or
+	uint64_t heard, since;	/* since: the connection was made, or
 					   broke */
 	uint64_t gone;		/* since when it has not been there; or 0 */
 	uint64_t low, acked;	/* low watermarks: sent, acknowledged */
-	uint64_t term;		/* of the last PLAN that it took */
 	uint64_t high;		/* high watermark in its answer to that PLAN */
 	uint64_t standby;	/* life of the standby counted on, or 0 */
 	uint64_t asked;		/* when HELLO, or the oldest PING that is not */
 	bool awaited;			/* answered, was sent; is there one? */
 	uint64_t trip;		/* the shortest time until an answer, in ms */
 	struct standing standing;
-	struct whereabouts other;	/* a second endpoint */
 	bool only_standby;	/* at this endpoint is only a standby */
 	uint64_t placed;	/* since when it is looked for here, */
 	unsigned dials;			/* the number of changes between the
 					   endpoints without an answer */
-	uint64_t registrar;	/* the peer that registered it here, or 0 */
 	bool hangs;		/* until it answers on a new connection */
 };
 
@@ -93,7 +91,7 @@ fleet_free(struct fleet *fl)
 	for (size_t i = 0; i < fl->count; i++) {
 		if (fl->link[i].peer)
 			outbox_hang_up(fl->outbox, fl->link[i].peer);
-		free(fl->link[i].endpoint);
+		free(fl->link[i].at.endpoint);
 		free(fl->link[i].other.endpoint);
 		free(fl->link[i].standing.steps);
 	}
@@ -117,7 +115,7 @@ fleet_size(const struct fleet *fl)
 const char *
 fleet_endpoint(const struct fleet *fl, size_t server)
 {
-	const char *endpoint = fl->link[server].endpoint;
+	const char *endpoint = fl->link[server].at.endpoint;
 
 	return endpoint ? endpoint : "not registered";
 }
@@ -198,25 +196,25 @@ fleet_changed(struct fleet *fl)
 bool
 fleet_holds(const struct fleet *fl, size_t server)
 {
-	return fl->link[server].holds;
+	return fl->link[server].at.holds;
 }
 
 void
 fleet_set_loaded(struct fleet *fl, size_t server)
 {
-	fl->link[server].holds = true;
+	fl->link[server].at.holds = true;
 }
 
 void
 fleet_set_lost(struct fleet *fl, size_t server)
 {
-	fl->link[server].holds = false;
+	fl->link[server].at.holds = false;
 }
 
 uint64_t
 fleet_incarnation(const struct fleet *fl, size_t server)
 {
-	return fl->link[server].life;
+	return fl->link[server].at.life;
 }
 
 const struct standing *
@@ -318,15 +316,15 @@ fleet_resume(struct fleet *fl, size_t server, uint64_t life, uint64_t term)
 {
 	struct link *l = &fl->link[server];
 
-	l->life = life;
-	l->term = term;
-	l->holds = l->expected = life != 0;
+	l->at.life = life;
+	l->at.term = term;
+	l->at.holds = l->expected = life != 0;
 }
 
 uint64_t
 fleet_term(const struct fleet *fl, size_t server)
 {
-	return fl->link[server].term;
+	return fl->link[server].at.term;
 }
 
 uint64_t
@@ -340,32 +338,41 @@ fleet_high_watermark(const struct fleet *fl)
 	return high;
 }
 
-int
-fleet_place(struct fleet *fl, size_t server, const char *endpoint,
-	    struct fail *f)
+/* Dial the server; where it cannot be called, all stays as it is. */
+static int
+dial(struct fleet *fl, size_t server, const char *endpoint, struct fail *f)
 {
 	struct link *l = &fl->link[server];
 	uint64_t peer;
-	char *copy;
 
-	/* Where it cannot be called leaves what is known as it is. */
 	if (outbox_dial(fl->outbox, endpoint, &peer, f) < 0)
 		return fail_at(f, "server %zu", server);
-	copy = mem_text(endpoint);
 	if (l->peer)
 		outbox_hang_up(fl->outbox, l->peer);
-	free(l->endpoint);
-	l->endpoint = copy;
 	l->peer = peer;
 	l->up = l->welcome = l->only_standby = false;
 	return 0;
 }
 
-static int
-fail_alive(const struct fleet *fl, size_t server, struct fail *f)
+int
+fleet_place(struct fleet *fl, size_t server, const char *endpoint,
+	    struct fail *f)
 {
-	return fail(f, FAIL_AGAIN, "server %zu is alive already, at %s",
-		    server, fl->link[server].endpoint);
+	struct link *l = &fl->link[server];
+
+	if (dial(fl, server, endpoint, f) < 0)
+		return -1;
+	free(l->at.endpoint);
+	l->at.endpoint = mem_text(endpoint);
+	return 0;
+}
+
+static int
+fail_elsewhere(const struct fleet *fl, size_t server, struct fail *f)
+{
+	return fail(f, FAIL_AGAIN, "server %zu is %s, at %s", server,
+		    fl->link[server].welcome ? "alive already" :
+		    "expected elsewhere", fleet_endpoint(fl, server));
 }
 
 /* The server is not where this peer registered it: the peer would wait in
@@ -379,7 +386,7 @@ refuse_registrar(struct fleet *fl, size_t server, uint64_t *registrar)
 
 	if (*registrar == 0)
 		return;
-	fail_alive(fl, server, &why);
+	fail_elsewhere(fl, server, &why);
 	m = message_refuse(&none, why.kind, why.text);
 	outbox_send(fl->outbox, *registrar, &m);
 	*registrar = 0;
@@ -404,31 +411,27 @@ fleet_elsewhere(const struct fleet *fl, size_t server)
 	return endpoint ? endpoint : "";
 }
 
-/* Dial the server at its second endpoint, which changes places with the first:
-   what is known of the server at each moves along. */
+/* Dial the server at its second endpoint, which changes places with the
+   first. */
 static int
 dial_other_endpoint(struct fleet *fl, size_t server, uint64_t now,
 		    struct fail *f)
 {
 	struct link *l = &fl->link[server];
-	const struct whereabouts from = { mem_text(l->endpoint), l->life,
-					  l->term, l->holds, l->registrar };
-	struct whereabouts to = l->other;
-	int r;
+	const struct whereabouts from = l->at;
 
-	l->hangs = false;
+	if (dial(fl, server, l->other.endpoint, f) < 0)
+		return -1;
+	l->at = l->other;
 	l->other = from;
-	r = fleet_place(fl, server, to.endpoint, f);
-	free(to.endpoint);
-	fleet_resume(fl, server, to.life, to.term);
-	l->holds = to.holds;
-	l->registrar = to.registrar;
+	l->expected = l->at.life != 0;
+	l->hangs = false;
 	l->placed = now;
 	l->dials++;
 	if (l->gone == 0)
 		l->gone = now;
 	fl->changed = true;
-	return r;
+	return 0;
 }
 
 int
@@ -440,7 +443,7 @@ fleet_move(struct fleet *fl, size_t server, const char *endpoint,
 	fleet_seek(fl, server, endpoint);
 	fl->link[server].dials = 0;
 	other->life = life;
-	other->term = fl->link[server].term;
+	other->term = fl->link[server].at.term;
 	other->holds = true;
 	return dial_other_endpoint(fl, server, now, f);
 }
@@ -463,19 +466,19 @@ fleet_register(struct fleet *fl, uint64_t server, uint64_t peer,
 			    "run, which has %zu", (unsigned long long)server,
 			    fl->count);
 	l = &fl->link[server];
-	if (!is_endpoint(endpoint, l->endpoint)) {
+	if (!is_endpoint(endpoint, l->at.endpoint)) {
 		if (l->welcome)
-			return fail_alive(fl, server, f);
+			return fail_elsewhere(fl, server, f);
 		/* Who registered with the first endpoint may yet be it. */
 		if (is_endpoint(endpoint, l->other.endpoint))
 			r = dial_other_endpoint(fl, server, now, f);
 		else if ((r = fleet_place(fl, server, endpoint, f)) == 0 &&
-			 l->registrar != peer)
-			refuse_registrar(fl, server, &l->registrar);
+			 l->at.registrar != peer)
+			refuse_registrar(fl, server, &l->at.registrar);
 		if (r < 0)
 			return -1;
 	}
-	l->registrar = peer;
+	l->at.registrar = peer;
 	return 0;
 }
 
@@ -505,7 +508,7 @@ fleet_down(struct fleet *fl, uint64_t peer, uint64_t now)
 	l->since = now;
 	/* The time at this endpoint begins anew only for a server that has its
 	   variables: one without them may come and go for ever. */
-	if (l->holds)
+	if (l->at.holds)
 		l->placed = now;
 	if (l->gone == 0 && l->greeted)
 		l->gone = now;
@@ -570,7 +573,7 @@ fleet_ask(struct fleet *fl, const struct message *m)
 	ask->since = 0;
 	for (size_t i = 0; i < fl->count; i++) {
 		ask->answered[i] = m->kind == MESSAGE_LOAD &&
-			fl->link[i].holds;
+			fl->link[i].at.holds;
 		ask->unanswered -= ask->answered[i];
 		if (fl->link[i].welcome && !ask->answered[i])
 			send_ask(fl, ask, i);
@@ -638,7 +641,7 @@ read_standing(struct link *l, const struct message *m, uint64_t term)
 		s->bytes = steps->size;
 		memcpy(s->steps, steps->data, steps->size);
 	}
-	l->term = term;
+	l->at.term = term;
 	l->high = m->ok.above;
 }
 
@@ -705,8 +708,8 @@ note_standby_only(struct fleet *fl, size_t i, struct fail *f)
 			    "was not promoted", i, fleet_endpoint(fl, i));
 	fl->changed = fl->changed || l->greeted;
 	l->only_standby = true;
-	l->holds = false;
-	l->life = 0;
+	l->at.holds = false;
+	l->at.life = 0;
 	return 0;
 }
 
@@ -740,12 +743,13 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 			    "release", i, fleet_endpoint(fl, i));
 	const bool ours = m->blob.size == PLAN_RUN &&
 		memcmp(m->blob.data, fl->run, PLAN_RUN) == 0;
-	const bool other = l->life && (l->life != m->welcome.life ||
-				       (l->expected && !ours));
+	const bool other = l->at.life && (l->at.life != m->welcome.life ||
+					  (l->expected && !ours));
 	const bool placed = ours && m->welcome.plan != WIRE_NONE &&
 		m->welcome.index == i;
 
-	if (m->welcome.role == ROLE_STANDBY && (!placed || !l->holds || other))
+	if (m->welcome.role == ROLE_STANDBY &&
+	    (!placed || !l->at.holds || other))
 		return note_standby_only(fl, i, f);
 	if (ours && m->welcome.journal > fl->journal)
 		return fail_journal(fl, i, m, f);
@@ -753,10 +757,11 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	   and the log is not of an earlier term than the last PLAN that the
 	   server took.  Its answer to PLAN says which steps it has. */
 	if (other) {
-		l->holds = l->holds && placed && m->welcome.term >= l->term;
+		l->at.holds = l->at.holds && placed &&
+			m->welcome.term >= l->at.term;
 		fl->changed = true;
 	}
-	l->life = m->welcome.life;
+	l->at.life = m->welcome.life;
 	l->welcome = l->greeted = true;
 	refuse_registrar(fl, i, &l->other.registrar);
 	l->dials = 0;
@@ -882,7 +887,7 @@ redial(struct fleet *fl, size_t server, uint64_t now)
 	if (l->gone == 0)
 		l->gone = now;
 	l->since = now;
-	if (fleet_place(fl, server, l->endpoint, &none) < 0)
+	if (dial(fl, server, l->at.endpoint, &none) < 0)
 		l->up = l->welcome = false;
 }
 
@@ -893,7 +898,7 @@ check_present(const struct fleet *fl, size_t i, uint64_t now, uint64_t timeout,
 {
 	const struct link *l = &fl->link[i];
 
-	if (!l->endpoint && now - fl->began >= timeout)
+	if (!l->at.endpoint && now - fl->began >= timeout)
 		return fail(f, FAIL_PEER, "server %zu did not register "
 			    "within %g s: is it running, with -c and "
 			    "-i %zu?", i, (double)timeout / 1000, i);
@@ -976,7 +981,7 @@ fleet_check(const struct fleet *fl)
 				"dialled, and has answered";
 		if (l->welcome && l->only_standby)
 			return "fleet 4: a standby of somebody is not a server";
-		if (l->holds && l->life == 0)
+		if (l->at.holds && l->at.life == 0)
 			return "fleet 6: variables are those of a life";
 	}
 	for (size_t i = 0; i < fl->asks && !violation; i++)

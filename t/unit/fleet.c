@@ -207,13 +207,26 @@ registration(void)
 	ok(fleet_register(fl, 1, CALLER, "node:2", now, &f) == 0 &&
 	   post_dialled == 2);
 	ok(fails(tick(), FAIL_PEER, "server 1 (node:2) does not answer"));
-	ok(fleet_register(fl, 1, CALLER, "node:3", now, &f) == 0 &&
+	post_clear();
+	ok(fleet_register(fl, 1, CALLER + 1, "node:3", now, &f) == 0 &&
 	   post_dialled == 3 && post_hung_up == B);
+	ok(says(CALLER, MESSAGE_REFUSED));
+	named(strcmp(last_posted->text, "server 1 is expected elsewhere, at "
+		     "node:3") == 0,
+	      "one that registered first is told where the other is");
+	ok(fleet_register(fl, 1, CALLER, "node:3", now, &f) == 0);
 	post_clear();
 	checked(comes(1003, 7, NULL) && fleet_welcome(fl));
 	named(fails(fleet_register(fl, 1, CALLER, "node:4", now, &f),
 		    FAIL_AGAIN, "server 1 is alive already, at node:3"),
 	      "nobody takes the place of one that is there");
+	post_cannot_dial = true;
+	ok(fails(fleet_move(fl, 1, "node:6", 9, now, &f), FAIL_PEER,
+		 "server 1"));
+	post_cannot_dial = false;
+	named(strcmp(fleet_endpoint(fl, 1), "node:3") == 0 &&
+	      fleet_incarnation(fl, 1) == 7 && fleet_welcome(fl),
+	      "a place that cannot be called changes nothing");
 	ok(silent() && fleet_move(fl, 1, "node:5", 8, now, &f) == 0);
 	named(silent(), "one that is looked for elsewhere may be found again");
 	ok(comes(1004, 8, ours) && says(CALLER, MESSAGE_REFUSED));
