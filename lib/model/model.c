@@ -236,6 +236,14 @@ model_step(const struct model *m, size_t i, const char **where)
 }
 
 bool
+model_has_programs(const struct model *m)
+{
+	const char *where;
+
+	return model_external(m, 0, &where) || model_step(m, 0, &where);
+}
+
+bool
 model_find_step(const struct model *m, const char *name, size_t *i)
 {
 	for (*i = 0; *i < m->steps; ++*i)

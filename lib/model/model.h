@@ -110,6 +110,10 @@ const char *model_external(const struct model *, size_t i, const char **where);
  * last.
  */
 const char *model_step(const struct model *, size_t i, const char **where);
+
+/* Return whether a program computes a layer of the model, or a step. */
+bool model_has_programs(const struct model *);
+
 /*
  * Find a step line by its name, or for NULL the first one.  Return false if
  * there is none.

@@ -40,11 +40,9 @@ evaluate_new(const struct evaluate_options *o)
 	struct evaluate *e = mem_alloc(1, sizeof(*e));
 	size_t inputs;
 	const struct input *input = model_inputs(o->model, &inputs);
-	const char *where;
 
 	e->o = *o;
-	e->programs = model_external(o->model, 0, &where) ||
-		model_step(o->model, 0, &where);
+	e->programs = model_has_programs(o->model);
 	e->fiber = fiber_new();
 	evaluation_open(&e->score, o->model, o->externals);
 	batch_begin(&e->batch, input, inputs, model_label(o->model));

@@ -93,7 +93,7 @@ pipeline_new(const struct pipeline_options *o)
 		p->accumulator = accumulator_new(o->model, o->externals,
 						 o->crew);
 	p->layers = model_external(o->model, 0, &where);
-	p->programs = p->layers || model_step(o->model, 0, &where);
+	p->programs = model_has_programs(o->model);
 	p->fiber = fiber_new();
 	p->residuals = residuals_new(o->plan, o->model);
 	for (size_t i = 0; i < IN_FLIGHT; i++) {
