@@ -104,14 +104,21 @@ replication_forget(struct replication *b)
 				   .waiting = b->waiting, .news = b->news };
 }
 
+/* Send to the standby, if it can be reached. */
+static void
+send_standby(struct replication *b, const struct message *m)
+{
+	if (b->it.peer)
+		outbox_send(b->outbox, b->it.peer, m);
+}
+
 void
 replication_drop(struct replication *b)
 {
 	const struct message over = { .kind = MESSAGE_REFUSED,
 				      .refused.status = FAIL_AGAIN };
 
-	if (b->it.peer)
-		outbox_send(b->outbox, b->it.peer, &over);
+	send_standby(b, &over);
 	replication_forget(b);
 }
 
@@ -136,8 +143,7 @@ lose_standby(struct replication *b)
 void
 replication_send(struct replication *b, const struct message *m)
 {
-	if (b->it.peer)
-		outbox_send(b->outbox, b->it.peer, m);
+	send_standby(b, m);
 	if (b->waiting.peer)
 		outbox_send(b->outbox, b->waiting.peer, m);
 }
@@ -243,8 +249,7 @@ replication_begin(struct replication *b, struct shard_snapshot *snapshot,
 void
 replication_forward(struct replication *b, const struct change *c)
 {
-	if (b->it.peer)
-		outbox_send(b->outbox, b->it.peer, &c->message);
+	send_standby(b, &c->message);
 }
 
 /* The standby has acknowledged SYNC or a chunk. */
