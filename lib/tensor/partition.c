@@ -125,24 +125,38 @@ refuse_pattern(const char *pattern, bool matched, bool hashed, struct fail *f)
 		    "match" : "");
 }
 
+/* Fail if no variable but hashed tables has this partitioner of the list. */
+static int
+check_partitioner(const struct partitioner *p, const struct variable *v,
+		  const struct partitioner *const *of, size_t variables,
+		  struct fail *f)
+{
+	bool matched = false, hashed = false;
+
+	for (size_t i = 0; i < variables; i++) {
+		if (of[i] == p && !v[i].hashed)
+			return 0;
+		hashed |= of[i] == p;
+	}
+	for (size_t i = 0; i < variables && !matched; i++)
+		matched = text_match(p->pattern, v[i].name);
+	return refuse_pattern(p->pattern, matched, hashed, f);
+}
+
 int
 partitioner_check(const struct partitioner *head, const struct variable *v,
 		  size_t variables, struct fail *f)
 {
-	for (const struct partitioner *p = head->next; p; p = p->next) {
-		bool used = false, matched = false, hashed = false;
+	const struct partitioner **of = mem_alloc(variables, sizeof(*of));
+	int result = 0;
 
-		for (size_t i = 0; i < variables && !used; i++) {
-			const bool first = find(head, v[i].name) == p;
-
-			used = first && !v[i].hashed;
-			hashed |= first;
-			matched |= text_match(p->pattern, v[i].name);
-		}
-		if (!used)
-			return refuse_pattern(p->pattern, matched, hashed, f);
-	}
-	return 0;
+	for (size_t i = 0; i < variables; i++)
+		of[i] = find(head, v[i].name);
+	for (const struct partitioner *p = head->next; p && result == 0;
+	     p = p->next)
+		result = check_partitioner(p, v, of, variables, f);
+	free(of);
+	return result;
 }
 
 /*
@@ -344,25 +358,53 @@ next_range(const struct placement *p, const struct placement_range *r)
 	return r || !p->hybrid ? r : &p->dense;
 }
 
+/*
+ * Return the range of each variable, as find_range() finds it: a new array of
+ * the caller.  Each pattern is compared with each name once.
+ */
+static const struct placement_range **
+find_ranges(const struct placement *p, const struct variable *v,
+	    size_t variables)
+{
+	const struct placement_range **of = mem_alloc(variables, sizeof(*of));
+
+	for (size_t i = 0; i < variables; i++)
+		of[i] = find_range(p, &v[i]);
+	return of;
+}
+
+/* Fail if no variable has this range. */
+static int
+check_range(const struct placement_range *r, const struct variable *v,
+	    const struct placement_range *const *of, size_t variables,
+	    size_t servers, struct fail *f)
+{
+	bool matched = false;
+
+	if (r->last >= servers)
+		return fail(f, FAIL_CONFIG, "%s: there is no server %"
+			    PRIu64 "; the last one of %zu is %zu",
+			    r->pattern, r->last, servers, servers - 1);
+	for (size_t i = 0; i < variables; i++)
+		if (of[i] == r)
+			return 0;
+	for (size_t i = 0; i < variables && !matched; i++)
+		matched = text_match(r->pattern, v[i].name);
+	return refuse_pattern(r->pattern, matched, false, f);
+}
+
 int
 placement_check(const struct placement *p, const struct variable *v,
 		size_t variables, size_t servers, struct fail *f)
 {
-	for (const struct placement_range *r = p->range; r; r = r->next) {
-		bool used = false, matched = false;
+	const struct placement_range **of = find_ranges(p, v, variables);
+	int result = 0;
 
-		if (r->last >= servers)
-			return fail(f, FAIL_CONFIG, "%s: there is no server %"
-				    PRIu64 "; the last one of %zu is %zu",
-				    r->pattern, r->last, servers, servers - 1);
-		for (size_t i = 0; i < variables && !used; i++) {
-			used = find_range(p, &v[i]) == r;
-			matched |= text_match(r->pattern, v[i].name);
-		}
-		if (!used)
-			return refuse_pattern(r->pattern, matched, false, f);
-	}
-	return 0;
+	for (const struct placement_range *r = p->range; r && result == 0;
+	     r = r->next)
+		result = check_range(r, v, of, variables, servers, f);
+	free(of);
+	return result;
 }
 
 uint64_t
@@ -399,7 +441,7 @@ grouped_rows(size_t rows, size_t group, size_t n, size_t i)
 
 static struct place *
 cut(const struct variable *variables, size_t n, const struct partitioner *p,
-    const struct placement *placement, size_t servers, size_t *count)
+    const struct placement_range *const *of, size_t servers, size_t *count)
 {
 	struct place *list = NULL;
 	size_t room = 0;
@@ -407,8 +449,7 @@ cut(const struct variable *variables, size_t n, const struct partitioner *p,
 	*count = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct shape shape = variables[i].shape;
-		const struct placement_range on = servers_of(
-			find_range(placement, &variables[i]), servers);
+		const struct placement_range on = servers_of(of[i], servers);
 		const size_t group = p->group ? p->group[i] : 1;
 		const size_t groups = (shape_rows(shape) + group - 1) / group;
 		size_t shards = partition_shards(
@@ -560,14 +601,14 @@ place_round_robin(struct place *list, const struct load *shard, size_t count,
  */
 static size_t
 group(struct load *shard, const struct place *list, size_t count,
-      const struct variable *variables, const struct placement *placement,
+      const struct variable *variables,
+      const struct placement_range *const *of,
       const struct placement_range *range)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (find_range(placement,
-			       &variables[list[i].variable]) == range)
+		if (of[list[i].variable] == range)
 			shard[n++] = (struct load){
 				.bytes = place_bytes(&list[i], variables),
 				.index = i
@@ -580,7 +621,9 @@ partition_plan(const struct variable *variables, size_t n,
 	       const struct partitioner *p, const struct placement *placement,
 	       size_t servers, size_t *count)
 {
-	struct place *list = cut(variables, n, p, placement, servers, count);
+	const struct placement_range **of = find_ranges(placement, variables,
+							n);
+	struct place *list = cut(variables, n, p, of, servers, count);
 	struct load *shard = mem_alloc(*count, sizeof(*shard));
 	uint64_t *held = mem_alloc(servers, sizeof(*held));
 	const struct placement_range *range = next_range(placement, NULL);
@@ -588,8 +631,8 @@ partition_plan(const struct variable *variables, size_t n,
 	assert(servers > 0);
 	for (;; range = next_range(placement, range)) {
 		const struct placement_range on = servers_of(range, servers);
-		const size_t some = group(shard, list, *count, variables,
-					  placement, range);
+		const size_t some = group(shard, list, *count, variables, of,
+					  range);
 
 		if (placement->rule == PLACE_BALANCED)
 			balance(list, shard, some, variables, on, held);
@@ -600,5 +643,6 @@ partition_plan(const struct variable *variables, size_t n,
 	}
 	free(held);
 	free(shard);
+	free(of);
 	return list;
 }
