@@ -31,6 +31,7 @@ struct journal_file {
 	bool finished;
 	struct fail other_version;	/* kind 0: it is of ours */
 	int results;		/* descriptor of their file; -1: not a file */
+	const char *results_name;	/* the caller's */
 	off_t synced_results;	/* bytes of it that are on disk */
 	uint64_t last_fold;	/* offset of the last FOLD; 0: none to resume
 				   from */
@@ -157,7 +158,8 @@ sync_results(struct journal_file *j, struct fail *f)
 			       st.st_size == j->synced_results))
 		return 0;
 	if (fdatasync(j->results) < 0)
-		return fail_sys(f, FAIL_IO, "cannot write the results");
+		return fail_sys(f, FAIL_IO, "cannot write the results to %s",
+				j->results_name);
 	j->synced_results = st.st_size;
 	return 0;
 }
@@ -324,8 +326,10 @@ journal_file_begin(struct journal_file *j, struct coord *coord,
 	if (resumed >= 0 && (!output ||
 			     (resumed > 0 ? stream_check : stream_cut)
 				(fd, output, *written, f) == 0)) {
-		if (j && stream_is_file(fd))
+		if (j && stream_is_file(fd)) {
 			j->results = fd;
+			j->results_name = output ? output : "standard output";
+		}
 		return fd;
 	}
 	if (fd >= 0 && output)
