@@ -3,6 +3,7 @@
 #include "data/cache.h"
 #include "data/format.h"
 #include "data/source.h"
+#include "prog/cluster_task.h"
 #include "sys/clock.h"
 
 #include <stdlib.h>
@@ -75,28 +76,14 @@ static void
 find_coordinator(struct eval_settings *s)
 {
 	struct evaluator_options *o = &s->evaluator;
-	struct fail f;
 
-	if (cluster_read(&s->cluster, s->common.cluster, s->common.task,
-			 &f) < 0)
-		cli_die(&f);
-	if (s->cluster.has_task && s->cluster.type != CLUSTER_EVALUATOR)
-		cli_usage("the task is %s, not evaluator",
-			  cluster_type_name(s->cluster.type));
+	cluster_task_read(&s->cluster, &s->common, CLUSTER_EVALUATOR);
 	if (s->cluster.has_task)
 		o->index = s->cluster.index;
-	if (s->dir)
-		return;
-	if (!o->coordinator)
-		o->coordinator = cluster_endpoint(&s->cluster, CLUSTER_CHIEF,
-						  0);
-	if (!o->coordinator)
-		o->coordinator = getenv("PS_COORD");
-	if (!o->coordinator &&
-	    cluster_needs_chief(&s->cluster, "-C or -c", &f) < 0)
-		cli_die(&f);
-	if (!o->coordinator)
-		cli_usage("what is to be scored? say -C or -c");
+	if (!s->dir)
+		o->coordinator = cluster_task_coordinator(
+			&s->cluster, o->coordinator, "-C or -c",
+			"what is to be scored?");
 }
 
 static void

@@ -13,6 +13,8 @@ lib_libps_a_SOURCES += \
 	%D%/checkpoint_watch.h \
 	%D%/ckpt_options.c \
 	%D%/ckpt_options.h \
+	%D%/cluster_task.c \
+	%D%/cluster_task.h \
 	%D%/console.c \
 	%D%/console.h \
 	%D%/coord_options.c \

@@ -1,6 +1,7 @@
 #include "prog/relay_options.h"
 
 #include "base/endpoint.h"
+#include "prog/cluster_task.h"
 #include "prog/site.h"
 #include "sys/clock.h"
 
@@ -30,29 +31,15 @@ const struct cli_program relay_program = {
 static void
 read_cluster(struct relay_settings *s)
 {
-	struct fail f;
-
-	if (cluster_read(&s->cluster, s->common.cluster, s->common.task,
-			 &f) < 0)
-		cli_die(&f);
-	if (s->cluster.has_task && s->cluster.type != CLUSTER_RELAY)
-		cli_usage("the task is %s, not relay",
-			  cluster_type_name(s->cluster.type));
+	cluster_task_read(&s->cluster, &s->common, CLUSTER_RELAY);
 	if (!s->bind && s->cluster.has_task)
 		s->bind = cluster_endpoint(&s->cluster, CLUSTER_RELAY,
 					   s->cluster.index);
 	if (!s->bind)
 		s->bind = "tcp://127.0.0.1:*";
-	if (!s->relay.coordinator)
-		s->relay.coordinator = cluster_endpoint(&s->cluster,
-							CLUSTER_CHIEF, 0);
-	if (!s->relay.coordinator)
-		s->relay.coordinator = getenv("PS_COORD");
-	if (!s->relay.coordinator &&
-	    cluster_needs_chief(&s->cluster, "-c", &f) < 0)
-		cli_die(&f);
-	if (!s->relay.coordinator)
-		cli_usage("where is the coordinator? say -c");
+	s->relay.coordinator = cluster_task_coordinator(
+		&s->cluster, s->relay.coordinator, "-c",
+		"where is the coordinator?");
 }
 
 void

@@ -1,6 +1,7 @@
 #include "prog/serve_options.h"
 
 #include "base/endpoint.h"
+#include "prog/cluster_task.h"
 #include "wire/message.h"
 
 #include <stdlib.h>
@@ -46,14 +47,7 @@ static const char *const durables[] = { "checkpoint", "wal", NULL };
 static void
 read_cluster(struct serve_settings *s)
 {
-	struct fail f;
-
-	if (cluster_read(&s->cluster, s->common.cluster, s->common.task,
-			 &f) < 0)
-		cli_die(&f);
-	if (s->cluster.has_task && s->cluster.type != CLUSTER_PS)
-		cli_usage("the task is %s, not ps",
-			  cluster_type_name(s->cluster.type));
+	cluster_task_read(&s->cluster, &s->common, CLUSTER_PS);
 	if (!s->bind && s->cluster.has_task)
 		s->bind = cluster_endpoint(&s->cluster, CLUSTER_PS,
 					   s->cluster.index);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "data/cache.h"
 #include "data/format.h"
+#include "prog/cluster_task.h"
 #include "prog/site.h"
 #include "sys/clock.h"
 #include "sys/cores.h"
@@ -215,26 +216,12 @@ finish_inputs(struct work_settings *s, char **file, size_t count)
 static void
 find_coordinator(struct work_settings *s)
 {
-	struct fail f;
-
-	if (cluster_read(&s->cluster, s->common.cluster, s->common.task,
-			 &f) < 0)
-		cli_die(&f);
-	if (s->cluster.has_task && s->cluster.type != CLUSTER_WORKER)
-		cli_usage("the task is %s, not worker",
-			  cluster_type_name(s->cluster.type));
+	cluster_task_read(&s->cluster, &s->common, CLUSTER_WORKER);
 	if (s->cluster.has_task && s->worker.index == WIRE_NONE)
 		s->worker.index = s->cluster.index;
-	if (!s->worker.coordinator)
-		s->worker.coordinator = cluster_endpoint(&s->cluster,
-							 CLUSTER_CHIEF, 0);
-	if (!s->worker.coordinator)
-		s->worker.coordinator = getenv("PS_COORD");
-	if (!s->worker.coordinator &&
-	    cluster_needs_chief(&s->cluster, "-c", &f) < 0)
-		cli_die(&f);
-	if (!s->worker.coordinator)
-		cli_usage("where is the coordinator? say -c");
+	s->worker.coordinator = cluster_task_coordinator(
+		&s->cluster, s->worker.coordinator, "-c",
+		"where is the coordinator?");
 }
 
 /* Make the crew; one thread needs none. */
