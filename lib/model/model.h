@@ -20,6 +20,7 @@
  * the model.
  */
 #define MODEL_FILES	4096
+#define MODEL_BYTES	((size_t)1 << 20)	/* of the model, at most */
 
 struct model_file {
 	char *name;		/* as the model names it */

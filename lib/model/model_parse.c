@@ -20,6 +20,12 @@ model_parse(const struct model_source *source, struct fail *f)
 		fail(f, FAIL_CONFIG, "there is no model file");
 		return NULL;
 	}
+	/* It may have come from a file, a message or a checkpoint. */
+	if (file->size > MODEL_BYTES) {
+		fail(f, FAIL_CONFIG, "%s is larger than %zu bytes", file->name,
+		     MODEL_BYTES);
+		return NULL;
+	}
 	m = mem_alloc(1, sizeof(*m));
 	m->source = source;
 	for (size_t i = 1; i < source->count; i++)

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MODEL_BYTES	((size_t)1 << 20)
 #define FILE_BYTES	((size_t)1 << 28)
 #define STANDARD	"standard input"	/* its name in messages */
 

@@ -90,6 +90,17 @@ many_quotes(void)
 	return takes_model();
 }
 
+/* The wire and a checkpoint may hold a text that no file of a model has. */
+static bool
+a_long_text(void)
+{
+	text_add(&text, BEGIN "s = add ");
+	line("z ", MODEL_BYTES / 2);
+	text_add(&text, "\nloss mean_squared_error s\n");
+	return !takes_model() &&
+		strcmp(why.text, "m.ps is larger than 1048576 bytes") == 0;
+}
+
 static bool
 many_settings(void)
 {
@@ -541,6 +552,7 @@ main(void)
 	files_begin();
 	within(many_operands, "a layer of 400,000 inputs");
 	within(many_quotes, "... in quotes");
+	within(a_long_text, "a text of more than 1 MiB is refused");
 	within(many_settings, "a line of 100,000 settings is refused");
 	within(many_names, "a model of 9,990 variables");
 	within(many_tables, "4,900 tables of an input each");
