@@ -192,6 +192,27 @@ assert not [name for name in c.files if "keys" in name]
 	assert_line --regexp $'^e/embeddings\t.* only in the first'
 }
 
+@test "a table with rows that wait keeps its counts in an import" {
+	local by='schedule=exponential_decay decay_steps=10 decay_rate=0.1'
+
+	# By 20 steps no id is pushed 21 times: the table has no row at all.
+	for admit in 2 21; do
+		model "id rows=hash" admit="$admit"
+		sed -i "/^optimizer/s/\$/ $by/" model.ps
+		train 2 "a$admit" 20 >/dev/null
+		ps-ckpt convert --slots "a$admit" a.npz
+		ps-ckpt -q import -m model.ps --seed=7 a.npz "b$admit"
+		ps-ckpt convert --slots "b$admit" b.npz
+		cmp a.npz b.npz
+		loss=$(train 1 "a$admit" 60 --restore=latest)
+		assert_equal "$(train 1 "b$admit" 60 --restore=latest)" "$loss"
+		run -0 ps-ckpt diff --slots "a$admit" "b$admit"
+		ps-ckpt convert --slots "a$admit" a.npz
+		ps-ckpt convert --slots "b$admit" b.npz
+		cmp a.npz b.npz
+	done
+}
+
 @test "a row that is too old is not pulled any more" {
 	cat >old.ps <<-END
 		input    i id rows=hash

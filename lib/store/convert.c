@@ -12,6 +12,7 @@
 /* The counts of a variable, which are written as an array, too. */
 struct counts {
 	const char *variable;
+	int length;			/* of its name */
 	uint64_t number[CONVERT_COUNTS];
 };
 
@@ -50,8 +51,8 @@ write_arrays(struct export *x, size_t counts, const char *path,
 		};
 	for (size_t i = 0; i < counts; i++)
 		item[x->arrays + i] = (struct arrays_item){
-			disk_path("%s@" CONVERT_UPDATES,
-				  x->counts[i].variable),
+			disk_path("%.*s@" CONVERT_UPDATES,
+				  x->counts[i].length, x->counts[i].variable),
 			{ 1, { CONVERT_COUNTS } }, true
 		};
 	r = arrays_write(path, &(struct arrays_source){
@@ -62,16 +63,29 @@ write_arrays(struct export *x, size_t counts, const char *path,
 	return r;
 }
 
-/* Has an array counts?  Values have, but not the ids that wait for a row. */
-static bool
-has_counts(const struct merged_array *a)
+/*
+ * Return the length of the name of the variable whose counts an array has, or
+ * 0.  Values have counts; so have the ids that wait for a row, but those of a
+ * table with rows are left to its rows.
+ */
+static int
+counts_of(const struct export *x, const struct merged_array *a)
 {
-	const char *name = a->variable;
-	const size_t n = strlen(name), tail = strlen("/waiting");
+	const size_t n = strlen(a->variable), tail = strlen("/waiting");
+	size_t length = n;
+	char *table;
+	bool rows;
 
-	return *a->slot == '\0' &&
-		!(a->hashed && n > tail &&
-		  strcmp(name + n - tail, "/waiting") == 0);
+	if (*a->slot)
+		return 0;
+	if (!a->hashed || n <= tail ||
+	    strcmp(a->variable + n - tail, "/waiting") != 0)
+		return (int)length;
+	length -= tail;
+	table = disk_path("%.*s", (int)length, a->variable);
+	rows = merged_arrays_find(&x->whole, table, "") != NULL;
+	free(table);
+	return rows ? 0 : (int)length;
 }
 
 /* Collect the counts of all variables that have been updated; return their
@@ -85,10 +99,11 @@ count_all(struct export *x)
 	for (size_t i = 0; i < x->whole.count; i++) {
 		const struct merged_array *a = &x->whole.array[i];
 		struct counts *c = &x->counts[n];
+		const int length = counts_of(x, a);
 
-		if (!has_counts(a))
+		if (length == 0)
 			continue;
-		*c = (struct counts){ .variable = a->variable };
+		*c = (struct counts){ a->variable, length, { 0 } };
 		for (size_t k = 0; k < a->parts; k++) {
 			if (c->number[0] < a->part[k]->updates)
 				c->number[0] = a->part[k]->updates;

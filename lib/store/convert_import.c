@@ -355,17 +355,28 @@ complete_tables(struct import *x, const char *path, struct fail *f)
 	return 0;
 }
 
-/* Has the file any slot of the optimizer?  Yes, if the optimizer has none. */
+/* Has the file any slot of the optimizer?  Yes, if the optimizer has none, or
+   if a table has no row that could have one. */
 static bool
 has_slots(const struct group *g)
 {
 	const struct optimizer *o = g->variable->optimizer;
 	const size_t slots = o ? o->slots : 0;
-	bool given = slots == 0;
+	bool given = slots == 0 || g->rows == 0;
 
 	for (size_t i = 0; i < slots; i++)
 		given = given || g->target[1 + i].given;
 	return given;
+}
+
+/* Give the ids that wait for a row the counts of their table: a server reads
+   them from any of its arrays. */
+static void
+share_counts(struct group *g, struct group *waiting)
+{
+	if (waiting->updates < g->updates)
+		waiting->updates = g->updates;
+	memcpy(waiting->counts, g->counts, sizeof(g->counts));
 }
 
 /* Take the counts of the file: they continue if the file has the slots, and
@@ -390,6 +401,8 @@ apply_counts(struct import *x, const char *path, struct fail *f)
 			g->counts[1] = g->updates;
 			g->counts[2] = 0;
 		}
+		if (i + 1 < x->count && x->group[i + 1].waits)
+			share_counts(g, &x->group[i + 1]);
 	}
 	return 0;
 }
