@@ -3,12 +3,13 @@
  *
  *	bare STEPS WORKERS SERVERS ADDRESS
  *
- * As many processes as the real thing, over ipc in the folder ADDRESS: a
- * coordinator that leases steps, two in flight to a worker; workers that send
- * every server a header, keys, keys and values and get a header and values
- * back, then report; servers that answer.  Nothing is decoded or computed;
- * frames have the sizes that the tutorial's model makes; processes are
- * scheduled, and kept on CPUs, as the real ones are.  Prints steps a second.
+ * Starts as many processes as a run of pskit has, over ipc in the folder
+ * ADDRESS: a coordinator that leases steps, two in flight to a worker; workers
+ * that send a header, keys, keys and values to every server, receive a header
+ * and values, then report; servers that answer.  The processes decode and
+ * compute nothing; frames have the sizes that the tutorial's model makes;
+ * processes are scheduled, and kept on CPUs, as pskit's are.  Prints steps a
+ * second.
  */
 #include "path.h"
 

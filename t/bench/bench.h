@@ -26,7 +26,7 @@
 
 enum bench_size { BENCH_TINY, BENCH_NORMAL, BENCH_FULL };
 
-/* How two programs of pskit, or two bare ones, reach each other. */
+/* The transport between two programs of pskit, or two bare ones. */
 enum bench_way { BENCH_TCP, BENCH_IPC };
 
 /* The figures of several runs. */
@@ -62,7 +62,7 @@ bench_size(void)
 	return strcmp(size, "tiny") == 0 ? BENCH_TINY : BENCH_FULL;
 }
 
-/* Returns the number of runs of each. */
+/* Returns the number of runs of each program that is measured. */
 static inline size_t
 bench_runs(void)
 {
@@ -99,8 +99,8 @@ watch_read(pid_t other)
 	return w;
 }
 
-/* Adds a run that did this much work since then: its rate, and its CPU time for
-   each unit. */
+/* Adds a run that did this much work since the watch was read: its rate, and
+   its CPU time for each unit of work. */
 static inline void
 series_add(struct series *s, double work, struct watch since, pid_t other)
 {
@@ -131,7 +131,7 @@ bench_median(const double *from, size_t n)
 		(sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-/* What a line compares. */
+/* The comparison that a line prints. */
 struct claim {
 	const char *bench, *what, *unit, *against;
 	double target;		/* the least ratio that is good; 0: none */

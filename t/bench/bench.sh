@@ -1,8 +1,8 @@
 # Shared by the benchmarks that are scripts: . "${0%/*}/bench.sh"
 #
-# They measure ours and what it is held against in turn, and print the line
-# of t/bench/bench.h with the medians of both.  What cannot be measured ends
-# the script: there are no lines about nothing.
+# The scripts measure pskit and the program that it is compared with in turn,
+# and print the line of t/bench/bench.h with the medians of both.  A measurement
+# that fails ends the script, so each line has figures.
 # BENCH_SIZE is "tiny" (does it run at all?), "normal" or "full".
 
 set -eu
@@ -13,7 +13,7 @@ size=${BENCH_SIZE:-normal}
 runs=5
 [ "$size" != tiny ] || runs=1
 
-# scale TINY NORMAL FULL - the one for this size.
+# scale TINY NORMAL FULL - print the argument for BENCH_SIZE.
 scale() {
 	case $size in
 	tiny) echo "$1" ;;
@@ -22,13 +22,13 @@ scale() {
 	esac
 }
 
-# skip WHAT - say that something is not measured, and why.
+# skip WHAT - report on stderr that something is not measured, and why.
 skip() {
 	echo "${0##*/}: SKIPPED: $*" >&2
 }
 
-# measure SERIES COMMAND... - a command that prints a figure and, if it knows
-# them, processor seconds; they are kept as one run of the series.
+# measure SERIES COMMAND... - add a run to the series: COMMAND prints a figure
+# and, if it measures them, the processor seconds.
 measure() {
 	series=$dir/$1.series
 	shift
@@ -40,7 +40,8 @@ measure() {
 	cat "$dir/figure" >>"$series"
 }
 
-# median SERIES [COLUMN] - of its figures, or processor seconds.
+# median SERIES [COLUMN] - print the median of the figures of a series, or, with
+# COLUMN 2, of its processor seconds.
 median() {
 	awk -v column="${2:-1}" 'NF >= column { print $column }' \
 		"$dir/$1.series" | sort -g |
@@ -52,8 +53,8 @@ median() {
 		}'
 }
 
-# line CASE UNIT SERIES AGAINST PEER [TARGET | "most" BOUND] - print one.
-# PEER is a series, or a number.
+# line CASE UNIT SERIES AGAINST PEER [TARGET | "most" BOUND] - print the JSON
+# line of a comparison.  PEER is a series, or a number.
 line() {
 	case $5 in
 	[0-9]*) peer=$5 peer_cpu='' ;;
@@ -91,8 +92,8 @@ line() {
 }
 
 
-# timed COMMAND... - wall and processor seconds of a command and of all that
-# it waited for; what it prints is dropped.
+# timed COMMAND... - print the wall and processor seconds of a command and of
+# the processes that it waited for; the command's own output is dropped.
 timed() {
 	began=$(date +%s%N)
 	("$@" >/dev/null && times >"$dir/times") || return
@@ -106,20 +107,23 @@ timed() {
 	' "$dir/times"
 }
 
-# rate AMOUNT - seconds on standard input become amounts a second, processor
-# seconds become those for one.
+# rate AMOUNT - convert the wall and processor seconds on standard input, which
+# are those of AMOUNT units of work, into units a second and processor seconds
+# for a unit.
 rate() {
 	awk -v n="$1" '{ print n / $1, $2 / n }'
 }
 
-# joined COUNT - of so many lines of an amount and its seconds, as joins have
-# them, the rate of the last.  What took no millisecond took one.
+# joined COUNT - print the rate of the last line of standard input, which has
+# COUNT lines: the steps and the seconds of a join.  Zero seconds count as a
+# millisecond, the unit in which a join reports them.
 joined() {
 	awk -v n="$1" '{ rate = $1 / ($2 > 0 ? $2 : 0.001) }
 		END { print rate; exit NR != n }'
 }
 
-# cpu_line ... - as line, but of what a processor second gives.
+# cpu_line CASE UNIT SERIES AGAINST PEER TARGET - print the line that compares
+# the units of work of a processor second; PEER is a series.
 cpu_line() {
 	for each in "$3" "$5"; do
 		awk '{ print 1 / $2 }' "$dir/$each.series" \
@@ -128,8 +132,8 @@ cpu_line() {
 	line "$1" "${2%/s}/CPU s" "$3.cpu" "$4" "$5.cpu" "$6"
 }
 
-# peer_python MODULE - the interpreter of the peers, if it has this; else say
-# what is skipped.
+# peer_python MODULE - print the path of the Python of the peers, if it has the
+# module; else report that the benchmark is skipped.
 peer_python() {
 	python=${PEERS-$BUILD/t/bench/venv}/bin/python
 	if "$python" -c "import importlib.util as i, sys
@@ -140,9 +144,9 @@ sys.exit(i.find_spec('$1') is None)" 2>/dev/null; then
 	fi
 }
 
-# tensorflow_start SCRIPT - a cluster of TensorFlow's that is asked for figures
-# until we end, so that it has to start but once.  Sets tensorflow, to nothing
-# where there is none.
+# tensorflow_start SCRIPT - start a cluster of TensorFlow, once, that measures
+# for tensorflow_ask until this script ends.  Sets tensorflow to its Python, or
+# to the empty string if TensorFlow is not installed.
 tensorflow_start() {
 	tensorflow=$(peer_python tensorflow)
 	[ -n "$tensorflow" ] || return 0
@@ -151,7 +155,8 @@ tensorflow_start() {
 	exec 7>"$dir/ask" 8<"$dir/answer"
 }
 
-# tensorflow_ask NUMBER... - what the script makes of such a line.
+# tensorflow_ask NUMBER... - send the numbers to the script of TensorFlow as a
+# line, and print the line that it answers.
 tensorflow_ask() {
 	echo "$*" >&7
 	read -r figures <&8 && echo "$figures"

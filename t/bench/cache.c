@@ -3,11 +3,11 @@
  *
  *	cache [ROWS]
  *
- * Passes over the same svmlight file in one thread and in turn: of the text,
- * with no cache; of the text while the cache is made; of the cache; each as a
- * worker does it, with what ids each batch has.  The
- * medians of five rounds, in examples a second of the clock; "making" is the
- * ratio of the first two.
+ * One thread reads the same svmlight file in three ways, in turn: from the
+ * text, with no cache; from the text while the cache is made; from the cache.
+ * Each pass finds the unique ids of each batch, as a worker does.  Figures are
+ * the medians of five rounds, in examples a second of wall time; "making" is
+ * the ratio of the first two.
  */
 #include "data/reader.h"
 
@@ -19,7 +19,7 @@
 #define BATCH	512
 
 static struct input in, label;
-static const char *folder;	/* of the caches, or NULL */
+static const char *folder;	/* folder of the caches, or NULL */
 
 static void
 read_all(void)

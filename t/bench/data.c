@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WEIGHTS		1	/* the seed of what is true */
+#define WEIGHTS		1	/* the seed of the true weights */
 #define IDS		((uint64_t)1 << 20)
 #define FLOATS		13
 #define COLUMNS		26
 
-/* About normal, of variance 1: a function of the id. */
+/* Returns the true weight of an id: nearly normal, of variance 1. */
 static double
 true_weight(uint64_t id)
 {
@@ -37,7 +37,7 @@ draw_label(struct rng *rng, double score)
 	return rng_unit(rng_next(rng)) < 1 / (1 + exp(-score));
 }
 
-/* Each id is drawn from a stretch of its own: they are sorted and unique. */
+/* Each id is drawn from a range of its own, so ids are sorted and unique. */
 static void
 linear(uint64_t rows, uint64_t features, uint64_t nonzeros, uint64_t seed,
        bool vw)

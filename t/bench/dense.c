@@ -1,6 +1,6 @@
 /*
- * dense - a model of 64 MB is pushed and pulled in one exchange, with SGD and
- * with Adam applied, beside the bare path at its best size of parts.
+ * dense - a model of 64 MB is pushed and pulled in one exchange, and SGD or
+ * Adam applied, compared with the bare path at its best size of parts.
  */
 #include "serve.h"
 #include "path.h"
@@ -158,7 +158,7 @@ bare_measure(struct bare *b, struct series *to, size_t part,
 	return to->figure[to->runs - 1];
 }
 
-/* The best of these is what ours is held against. */
+/* pskit is compared with the fastest of these. */
 static const struct {
 	size_t part, in_flight;
 } ways[] = {

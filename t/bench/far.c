@@ -3,10 +3,10 @@
  *
  *	far MILLISECONDS tcp://127.0.0.1:PORT [MBIT]
  *
- * Messages to the server and from it arrive MILLISECONDS later, in order,
- * however many there are; with MBIT also not faster than a link of that many
- * megabits a second carries them in each direction.  Prints the endpoint to
- * dial instead, and ends on a signal.
+ * Bytes to the server and from it arrive MILLISECONDS later, in order, whatever
+ * their number.  With MBIT each direction also carries at most that many
+ * megabits a second.  Prints the endpoint to connect to in place of the
+ * server's, and ends on a signal.
  */
 #include "bench.h"
 

@@ -38,7 +38,8 @@ product(bool ta, bool tb, size_t m, size_t n, size_t k, const float *a,
 		    a, (int)(ta ? m : k), b, (int)(tb ? k : n), 0, c, (int)n);
 }
 
-/* Forward; then the gradients of the weights and of what came in. */
+/* Computes the forward products, then the gradients of the weights and of the
+   inputs. */
 static void
 batch(struct layer *l, size_t examples)
 {

@@ -1,11 +1,11 @@
 /*
- * hashrows - rows found by any 64-bit id, and updated, against a gather and
- * scatter of an array of as many bytes.
+ * hashrows - rows of a hash table found by their 64-bit ids and updated,
+ * compared with a gather and scatter of an array of as many bytes.
  *
- * A row is a weight and an accumulator; ids are random ones that are there,
- * in batches of 10,000, in order as they come off the wire.  The array has
- * elements of 16 bytes, as a key and such a row have; both add 1 to a float of
- * each.  "pull" copies values only.
+ * A row is a weight and an accumulator.  Ids are drawn from those in the table,
+ * in sorted batches of 10,000, as a message has them.  The array has elements
+ * of 16 bytes, as a key and a row take together; both programs add 1 to a float
+ * of each.  "pull" only copies values.
  */
 #include "tensor/table.h"
 
@@ -38,7 +38,7 @@ compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sorted and each once, as far as a bench is concerned. */
+/* Draws ids that are sorted; few are equal. */
 static void
 draw(struct rng *rng, uint64_t *at, uint64_t below)
 {

@@ -1,16 +1,16 @@
 # Hosts for benchmarks: . "${0%/*}/hosts.sh", after bench.sh.
 #
-# Each is a network namespace; all hang on one switch, by links whose rate is
-# bounded both ways.  A token bucket of 64 KB: one of 256 KB flatters small
-# messages, one of 32 KB costs retransmissions.
+# Each host is a network namespace; a link whose rate is bounded in each
+# direction connects it to one switch.  The token bucket has 64 KB: one of
+# 256 KB flatters small messages, one of 32 KB costs retransmissions.
 #
 #	hosts_up COUNT RATE	RATE as tc(8) has it, 1gbit; or none
 #	on HOST COMMAND...	HOST from 1; its address is 10.77.0.HOST
 #	hosts_bytes		of each host: received, sent
 #	hosts_down
 #
-# Where hosts cannot be made they are skipped, with the reason: hosts_can ||
-# exit 0.
+# "hosts_can || exit 0" skips a benchmark, and reports the reason, on a system
+# where hosts cannot be made.
 
 hosts=0
 site=pskit-$$
@@ -22,7 +22,7 @@ hosts_can() {
 			return 1
 		}
 	done
-	# In a shell of its own, which ends at the first thing that fails.
+	# A subshell with set -e ends at the first command that fails.
 	if ! (set -e; hosts_up 2 1mbit) 2>"$dir/why"; then
 		skip "no hosts: $(tail -n 1 "$dir/why")"
 		hosts=2 hosts_down
@@ -38,7 +38,7 @@ on() {
 	ip netns exec "$site-$host" "$@"
 }
 
-# shaped NAMESPACE DEVICE - what it sends.
+# shaped NAMESPACE DEVICE - bound the rate at which the device sends.
 shaped() {
 	[ "$rate" = none ] || ip netns exec "$1" tc qdisc add dev "$2" root \
 		tbf rate "$rate" burst 64kb latency 100ms
@@ -77,7 +77,8 @@ hosts_down() {
 	hosts=0
 }
 
-# stolen - hundredths of a second that the machine below took from us so far.
+# stolen - print the hundredths of a second that the hypervisor has taken from
+# this machine so far.
 stolen() {
 	awk '$1 == "cpu" { print $9 }' /proc/stat
 }

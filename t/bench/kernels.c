@@ -1,9 +1,9 @@
 /*
  * kernels - each optimizer against a loop over the same floats that adds.
  *
- * The loop reads and writes as many arrays as the optimizer does.  In cache
- * is 4,000 floats, in memory 16 million; figures are GB/s of what is read and
- * written.
+ * The loop reads and writes as many arrays as the optimizer does.  "In cache"
+ * means 4,000 floats, "in memory" 16 million; figures are the GB/s that are
+ * read and written.
  */
 #include "tensor/apply.h"
 

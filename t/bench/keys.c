@@ -1,11 +1,12 @@
 /*
  * keys - 10 M sorted 64-bit keys with a float each are pushed, then pulled,
- * beside the bare path with raw keys and an array of rows; and how many bytes
- * that takes, beside the bare path and beside one whose answers repeat the
- * keys, too.
+ * compared with the bare path with raw keys and an array of rows; and the bytes
+ * a key, compared with the bare path and with one whose answers repeat the
+ * keys.
  *
- * As a worker's, a push refers to the pull of its rows, the one of the pass
- * before.  Keys of hash rows are any 64 bits, which say little of each other.
+ * As a worker's push does, a push refers to the pull of its rows, here the pull
+ * of the previous pass.  Keys of hashed rows are any 64 bits, so the
+ * differences of sorted keys are large and pack badly.
  */
 #include "serve.h"
 #include "path.h"
@@ -19,7 +20,7 @@
 	"loss     mean_squared_error out\n" \
 	"optimizer sgd\n"
 
-#define REQUEST		((size_t)128 << 10)	/* keys in one */
+#define REQUEST		((size_t)128 << 10)	/* keys in a request */
 #define IN_FLIGHT	4
 
 struct work {
@@ -72,7 +73,7 @@ keys_at(const struct work *w, size_t at)
 	return w->keys - at < REQUEST ? w->keys - at : REQUEST;
 }
 
-/* In each pass. */
+/* Returns the number of keys of each pass. */
 static size_t
 requests(const struct work *w)
 {
@@ -181,7 +182,8 @@ measure_bare(struct path *p, struct work *w, struct series *to)
 	series_add(to, (double)w->keys, began, p->pid);
 }
 
-/* Bytes a key: values go both ways, and raw keys so often. */
+/* Prints the bytes a key.  On the bare path a value travels in each direction,
+   and its raw key this many times. */
 static void
 print_bytes(const struct work *w, bool hash, const char *against,
 	    double times, double most)

@@ -1,6 +1,6 @@
 /*
- * lease - steps that a coordinator gives out a second: a real ps-coord with
- * a ps-serve, and workers that report every step at once; beside a bare
+ * lease - the steps that a coordinator leases a second: a real ps-coord with a
+ * ps-serve, and workers that report each step at once; compared with a bare
  * ROUTER that echoes as many messages of the same sizes.
  */
 #include "bench.h"
@@ -11,7 +11,7 @@
 #include "wire/result.h"
 
 #define WORKERS		4
-#define IN_FLIGHT	2	/* leases of each */
+#define IN_FLIGHT	2	/* leases of each worker */
 
 static char folder[] = "/tmp/lease.XXXXXX";
 
@@ -148,7 +148,7 @@ measure_ours(struct series *to, size_t steps, size_t pack)
 		receive(&w, &e, coordinator);
 	}
 	series_add(to, w.done, w.began, coordinator);
-	bench_kill(coordinator);	/* or it says who is gone */
+	bench_kill(coordinator);	/* else it reports lost members */
 	net_free(w.net);
 	bench_kill(server);
 }

@@ -1,5 +1,5 @@
-# Speed: never part of pass or fail.  "make bench" prints a table, with JSON=1
-# the lines that it is made of; "make bench-full" has the long ones, too, and
+# Benchmarks, which "make check" does not run.  "make bench" prints a table, or
+# with JSON=1 its JSON lines; "make bench-full" adds the long benchmarks, and
 # "make bench AGAINST=FOLDER BENCHES=..." compares this build with another one.
 # A benchmark is a program or a script of one line here: it prints lines as in
 # t/bench/bench.h and ends with 0, or with what went wrong.
@@ -111,13 +111,14 @@ bench: all $(BENCH_BINARIES)
 bench-full: all $(BENCH_BINARIES)
 	@env $(RUN_BENCHES) BENCH_SIZE=full $(srcdir)/t/bench/run $(BENCHES)
 
-# The curves, and the picture of them that README.md has.
+# Measures the curves, and draws the picture of them in README.md.
 bench-scaling: all $(BENCH_BINARIES)
 	@env $(RUN_BENCHES) $(srcdir)/t/bench/run scaling
 	@env $(RUN_BENCHES) $(srcdir)/t/bench/plot \
 		t/bench/scaling.tsv $(srcdir)/man/scaling.svg
 
-# What others have made for the same work, in the build tree.
+# Installs the programs of others that the benchmarks compare with, in the build
+# tree.
 bench-peers:
 	@env $(RUN_BENCHES) $(srcdir)/t/bench/peers
 

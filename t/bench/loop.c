@@ -1,12 +1,11 @@
 /*
- * loop - sparse logistic regression with nothing around it: one thread that
- * parses svmlight and updates an array by Adagrad, one pass.  The limit of
- * "lr".
+ * loop - sparse logistic regression as a bare loop: one thread parses svmlight
+ * and updates an array by Adagrad, in one pass.  This is the limit of "lr".
  *
  *	loop FEATURES RATE TRAIN [TEST]
  *
- * Prints the seconds that training took and those of the processor; with
- * TEST, the log loss on it instead.
+ * Prints the wall and processor seconds of training; with TEST, the log loss on
+ * that file instead.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -90,7 +89,8 @@ learn(const struct row *r, float rate)
 	}
 }
 
-/* Loss summed over the rows of a file; with a rate, it learns. */
+/* Returns the sum of the loss over the rows of a file; with a rate above 0 also
+   trains on them. */
 static double
 pass(const char *path, float rate, size_t *rows)
 {

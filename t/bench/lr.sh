@@ -1,5 +1,5 @@
-# Shared by lr and lr-cache: data, and who trains on them in one pass.
-# Sets vw to how Vowpal Wabbit is run, or to nothing.
+# Shared by lr and lr-cache: the data, and the programs that train on them in
+# one pass.  Sets vw to the command of Vowpal Wabbit, or to nothing without it.
 
 rows=$(scale 2000 1000000 1000000)
 features=$(scale 10000 1000000 1000000)
@@ -11,14 +11,16 @@ data linear "$rows" "$features" 30 1 >"$dir/train.svm"
 data linear "$tests" "$features" 30 2 >"$dir/test.svm"
 data linear-vw "$rows" "$features" 30 1 >"$dir/train.vw"
 data linear-vw "$tests" "$features" 30 2 >"$dir/test.vw"
-# A larger batch moves fewer messages, and an id that occurs twice in it once;
-# and while one is computed, the next one's values are under way.
-# Adagrad as in the loop, where it has one example at a time: the mean of a
-# batch is that much smaller, and so are its squares.
+# A larger batch needs fewer messages, and sends an id that occurs twice in it
+# once; while pskit computes a batch, the values of the next are on their way.
+# The loop applies Adagrad to one example at a time.  The gradient of a batch is
+# a mean, so it and its square are smaller; the rate and the initial accumulator
+# below make up for that.
 #
-# Vowpal Wabbit does the same with less around it: features are hashed to 2^20
-# weights in its own memory, adaptive like Adagrad's, an example at a time, and
-# a second thread parses.  We keep every id, exactly once, by way of a server.
+# Vowpal Wabbit does less for the same task: it hashes features to 2^20 weights
+# in its own memory, applies an adaptive rate like Adagrad's to one example at a
+# time, and parses in a second thread.  pskit keeps a row for every id, in a
+# server.
 adagrad=$(awk -v n="$batch" 'BEGIN {
 	print "initial_accumulator_value=" 0.1 / n / n " epsilon=" 1e-7 / n / n
 }')
@@ -30,7 +32,7 @@ loss     binary_crossentropy logit from_logits=true
 optimizer adagrad learning_rate=0.2 $adagrad
 M
 
-# ours [REQUEST...] - train on all rows; CACHE may be an option of ps-work.
+# ours [REQUEST...] - train on all rows; CACHE may hold an option of ps-work.
 ours() {
 	printf '%s\n' "train $((rows / batch))" "$@" |
 		ps-local -w 1 -s 1 -- --prefetch=1 ${CACHE:+"$CACHE"} \

@@ -41,14 +41,14 @@
 #include <sys/timerfd.h>
 
 #define MAX_NODES	250
-#define FIRST_FD	1000	/* of the namespaces */
+#define FIRST_FD	1000	/* first descriptor of the namespaces */
 #define PACKET		1500
 #define UNREAD		10000	/* packets that wait for us, or a node */
 #define ROOM_S		0.25	/* that may wait for a link */
 #define IN_FLIGHT	((size_t)1 << 20)
 #define SKIPPED		77
 
-/* The link of a site: until when each direction is busy. */
+/* The link of a site: the time until which each direction is busy. */
 struct link {
 	double up, down;
 };
@@ -99,7 +99,8 @@ write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* In a namespace of users who is nobody may make those of networks. */
+/* Enters a user namespace, unless we are root: there an ordinary user may make
+   network namespaces. */
 static void
 become_root(void)
 {
@@ -116,7 +117,8 @@ become_root(void)
 	write_file("/proc/self/gid_map", gids);
 }
 
-/* The device that makes TUN devices, or one like it, if it is not there. */
+/* Opens /dev/net/tun, or makes that device under another name if it is
+   missing. */
 static int
 open_tun(void)
 {
@@ -161,7 +163,7 @@ set_up(int control, const char *device)
 	configure(control, SIOCSIFFLAGS, &r);
 }
 
-/* A namespace with a device, from which its packets can be read. */
+/* Makes a namespace with a TUN device, from which its packets can be read. */
 static void
 make_node(int i)
 {
@@ -216,7 +218,7 @@ now(void)
 	return bench_clock(CLOCK_MONOTONIC);
 }
 
-/* A number from 0 to below 1. */
+/* Draws a number from 0 to below 1. */
 static double
 draw(void)
 {
@@ -259,7 +261,9 @@ drop_first(void)
 	heap[i] = p;
 }
 
-/* Carried by a link that is busy until then; when?  False: it has no room. */
+/* Sends a packet at the time *at through a link that is busy until *busy, and
+   sets *at to the time of its arrival.  Returns false if the queue of the link
+   is full. */
 static bool
 carry(double *busy, size_t size, double *at)
 {
@@ -271,7 +275,7 @@ carry(double *busy, size_t size, double *at)
 	return true;
 }
 
-/* Does it arrive, and when? */
+/* Sets *at to the time at which a packet arrives; false if it is lost. */
 static bool
 travel(int from, int to, size_t size, double *at)
 {
@@ -290,7 +294,7 @@ travel(int from, int to, size_t size, double *at)
 	return true;
 }
 
-/* The node of its address in the header of IPv4 there, or -1. */
+/* Returns the node that has this IPv4 address, or -1. */
 static int
 node_of(const unsigned char *address)
 {
@@ -311,7 +315,7 @@ receive(int from)
 		int to;
 
 		if (size < 20 || data[0] >> 4 != 4)
-			continue;	/* IPv6 looks around */
+			continue;	/* IPv6 looks for neighbours */
 		to = node_of(data + 16);
 		if (to < 0 || in_flight == IN_FLIGHT ||
 		    !travel(from, to, (size_t)size, &at))
@@ -331,7 +335,7 @@ deliver(void)
 	for (; in_flight > 0 && heap[0]->due <= now(); drop_first())
 		if (write(tun[heap[0]->to], heap[0]->data,
 			  heap[0]->size) < 0)
-			continue;	/* as a machine that has no room */
+			continue;	/* dropped, as by a full device */
 }
 
 static void
@@ -348,7 +352,7 @@ set_timer(int timer)
 	      "set a timer");
 }
 
-/* Until the command has ended, of which a descriptor tells. */
+/* Delivers packets until the descriptor reports that the command has ended. */
 static void
 relay(int ended)
 {
@@ -407,7 +411,8 @@ run_in(int i, char **command)
 	run(command);
 }
 
-/* Its status, as a shell has it.  What it began may live on. */
+/* Returns the exit status of the command, as a shell computes it.  Processes
+   that the command started may still run. */
 static int
 switch_for(char **command)
 {
@@ -425,7 +430,7 @@ switch_for(char **command)
 		sigprocmask(SIG_SETMASK, &before, NULL);
 		run(command);
 	}
-	signal(SIGINT, SIG_IGN);	/* it is the command's to end */
+	signal(SIGINT, SIG_IGN);	/* the command decides when to end */
 	relay(ended);
 	waitpid(pid, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) :

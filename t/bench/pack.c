@@ -1,6 +1,6 @@
 /*
  * pack - the cost of a batch's ids for a worker and a server: to sort them and
- * keep each once, to pack and to unpack them.
+ * drop repeated ones, to pack and to unpack them.
  *
  * Each is compared with copying as many 64-bit keys, and sorting with qsort().
  * The bytes of a key on the wire have a line of their own, compared with 8.
@@ -24,7 +24,7 @@ compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Ids below this number; 0: mixed ids of any 64 bits. */
+/* Draws ids below this number, or, if it is 0, ids of any 64 bits. */
 static void
 one(const char *what, uint64_t below, size_t batches)
 {

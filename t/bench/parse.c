@@ -3,11 +3,10 @@
  *
  *	parse [ROWS]
  *
- * Beside it, in the same run and in turn with it, over the same file: a loop
- * of getline() and strtof(), which is what is easily written, and a scan for
- * line ends by memchr(), which is what reading costs that does nothing.  The
- * median of five rounds of each, in megabytes a CPU second; a JSON line for
- * each comparison.
+ * Two other loops read the same file in turn with it: one of getline() and
+ * strtof(), the parser that is easy to write; and one that only searches line
+ * ends by memchr(), the least that reading can cost.  Figures are the medians
+ * of five rounds, in megabytes a CPU second; each comparison is a JSON line.
  */
 #include "data/reader.h"
 
@@ -45,7 +44,7 @@ write_csv(size_t rows, const char *format, double low)
 	check(fclose(out) == 0);
 }
 
-/* ---- what is measured: each goes once through the file ---- */
+/* ---- the loops that are measured: each reads the file once ---- */
 
 static struct input in, label;
 static const char *format;

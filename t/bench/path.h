@@ -1,12 +1,12 @@
 /*
- * path - a bare data path: it does the same sums on the same bytes as a server,
- * and nothing else.  A server cannot be faster.
+ * path - a bare data path: it computes the same sums on the same bytes as a
+ * server, and does nothing else, so a server cannot be faster.
  *
  * A child holds an array of floats behind a ROUTER.  A request is a header of
  * 32 bytes and raw frames; rows are named by raw 64-bit keys; sums are x += y;
- * answers are a header and the values.  Nothing is checked, a request may be
- * done twice, and the next push may change an answer that is being sent: it
- * points into the array.
+ * answers are a header and the values.  The child checks nothing, may apply a
+ * request twice, and sends answers that point into the array, so that the next
+ * push may change an answer before it is sent.
  */
 #ifndef PS_BENCH_PATH_H
 #define PS_BENCH_PATH_H
@@ -31,9 +31,9 @@ struct path {
 };
 
 /*
- * Does what sys/net does: glibc does not return the memory of every frame, and
- * a thread that a message wakes waits for the sender, except for the threads
- * that carry messages.
+ * Sets the memory and the scheduling as sys/net does: glibc does not return the
+ * memory of every frame to the system, and a thread that a message wakes does
+ * not interrupt the sender, except for the threads that carry messages.
  */
 static inline void
 path_prepare(void)

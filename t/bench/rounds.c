@@ -1,10 +1,10 @@
 /*
- * rounds - the gradients of a round added up in the tree, against a loop that
- * adds them in the order of their replicas.
+ * rounds - the gradients of a round summed as a tree, compared with a loop that
+ * adds them to zeros in the order of their replicas.
  *
- * Of dense parts of 512 KB, and of tables of which each replica has half of
- * 20,000 rows.  The loop is what servers did before the tree came: zeros, and
- * each gradient added to them.  Figures are GB/s of what comes in.
+ * The gradients are those of dense parts of 512 KB, and of tables of which each
+ * replica has half of 20,000 rows.  Figures are the GB/s of gradients that come
+ * in.
  */
 #include "wire/gradient_tree.h"
 
@@ -73,7 +73,7 @@ end(struct pushes *p)
 	}
 }
 
-/* Merge more rows, sorted and each once, into some: so are they. */
+/* Merges two lists of rows, each sorted and unique, into one that is too. */
 static void
 unite(struct row_list *rows, const struct row_list *with)
 {

@@ -1,5 +1,6 @@
 /* serve - a real ps-serve, the one on PATH, with the benchmark as its
-   coordinator and its worker: so the benchmark measures what a user runs. */
+   coordinator and its worker, so that the benchmark measures the program that
+   a user runs. */
 #ifndef PS_BENCH_SERVE_H
 #define PS_BENCH_SERVE_H
 
@@ -181,7 +182,7 @@ serve_end(struct serve *s)
 	fixture_end(&s->fixture);
 }
 
-/* Tells the server that all steps below this one have ended. */
+/* Notifies the server that all steps below this one have ended. */
 static inline void
 serve_mark(struct serve *s, uint64_t step)
 {

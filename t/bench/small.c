@@ -1,6 +1,6 @@
 /*
- * small - requests a second: 4 KB are pushed and pulled, 8 under way, beside
- * the bare path.
+ * small - requests a second, each of which pushes and pulls 4 KB, with 8 in
+ * flight, compared with the bare path.
  */
 #include "serve.h"
 #include "path.h"

@@ -1,9 +1,10 @@
 /*
- * sparse - keys a second: rows of a table are pushed and pulled, 4 requests
- * under way, beside the bare path with raw keys and an array of rows.
+ * sparse - keys a second: rows of a table are pushed and pulled, with 4
+ * requests in flight, compared with the bare path with raw keys and an array of
+ * rows.
  *
- * As a worker does, a request pushes to the rows that were pulled by an
- * earlier one, and refers to it; the bare one sends one list of keys for both.
+ * As a worker's request does, a request pushes to the rows that an earlier one
+ * pulled, and refers to that one; on the bare path it has a list of keys.
  */
 #include "serve.h"
 #include "path.h"
@@ -19,7 +20,7 @@
 	"optimizer sgd\n"
 
 #define IN_FLIGHT	4
-#define SETS		16	/* of keys, taken in turn */
+#define SETS		16	/* sets of keys, used in turn */
 #define MARK		1024
 
 struct work {
@@ -37,7 +38,7 @@ by_key(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Each id is drawn from a stretch of its own, so that they are sorted. */
+/* Each id is drawn from a range of its own, so ids are sorted and unique. */
 static void
 work_begin(struct work *w, size_t rows, size_t keys, size_t width, bool hash)
 {
@@ -74,7 +75,7 @@ work_end(struct work *w)
 	free(w->value);
 }
 
-/* The table's part: its first piece is the table, its only one. */
+/* Returns the number of the table's only part. */
 static uint64_t
 part_of_table(const struct serve *s)
 {

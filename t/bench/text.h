@@ -42,8 +42,7 @@ by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Writes ascending ids, each once; the length of the text does not depend on
-   them. */
+/* Writes PAIRS pairs of an id and a value; ids are ascending and unique. */
 static inline void
 write_pairs(FILE *out, struct rng *rng, const char *format, double low)
 {
@@ -87,7 +86,7 @@ make_file(void)
 	close(fd);
 }
 
-/* Returns the time of a call, by this clock. */
+/* Returns the seconds that a call takes by this clock. */
 static inline double
 seconds(void (*work)(void), clockid_t clock)
 {

@@ -2,9 +2,9 @@
  * wire - how many bytes a second go through sys/net one way, as messages
  * with 512 KB of values, beside bare libzmq and, on tcp, a bare socket.
  *
- * A window of messages is under way at most, and the receiver answers each
- * half of one, with bare libzmq as with ours: so there is always a half on
- * its way while the other one is answered.
+ * At most one window of messages is in flight, and the receiver acknowledges
+ * each half of it, with bare libzmq as with pskit, so that one half travels
+ * while the other is acknowledged.
  */
 #include "path.h"
 #include "sys/net.h"
@@ -40,7 +40,7 @@ say(int fd, const char *text)
 		exit(1);
 }
 
-/* Fork the receiver, which tells where it listens. */
+/* Forks the receiver, which sends its endpoint. */
 static void
 begin(struct stream *s, const char *endpoint, size_t count,
       void (*receive)(const char *endpoint, size_t count, int done))
@@ -61,7 +61,7 @@ begin(struct stream *s, const char *endpoint, size_t count,
 		bench_die("cannot listen on %s", endpoint);
 }
 
-/* Wait for the receiver's word; then it may go. */
+/* Waits until the receiver has received everything. */
 static void
 end(struct stream *s)
 {
@@ -160,7 +160,7 @@ run_net(struct series *to, const char *endpoint, size_t count)
 	net_send(s.net, s.peer, &ping);
 	do
 		net_event(s.net, &e);
-	while (e.kind != NET_MESSAGE);	/* it is no stranger's */
+	while (e.kind != NET_MESSAGE);	/* only our sender connects */
 	net_stream(&s, HALF);
 
 	const struct watch began = watch_read(s.pid);
