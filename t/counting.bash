@@ -1,8 +1,9 @@
-# Shared by the tests of faults: a run whose weights are exactly the number of
-# steps that were applied, since every gradient is -1; and a coordinator whose
+# Shared by the tests of faults: a run whose weights equal the number of steps
+# that were applied, since every gradient is -1; and a coordinator whose
 # requests and results the test writes and reads line by line.
 
-# counting - model and data: after N steps each of five weights is N.
+# counting - write a model and its data: after N steps each of five weights is
+# N.
 counting() {
 	printf '%s\n' 'input x sparse[4]' 'label y float' 'p = linear x' \
 		'loss mean_absolute_error p' \
@@ -10,7 +11,7 @@ counting() {
 	echo '1000000000 1:1 2:1 3:1 4:1' >one.svm
 }
 
-# A test whose programs are far from each other has more patience than 30 s.
+# The seconds to wait for a line; tests with slow links set more.
 patience=30
 
 # conduct OPTION... - start ps-coord on count.ps.  Requests go to descriptor
@@ -24,7 +25,7 @@ conduct() {
 	exec {requests}>requests {results}<results {messages}<messages
 }
 
-# work - start a worker for that coordinator.
+# work - start a worker for the coordinator of conduct.
 work() {
 	launch ps-work -c ipc://coord --repeat one.svm
 	worker=$pid
@@ -45,7 +46,7 @@ done_steps() {
 	done
 }
 
-# hears PATTERN - wait for a message that matches; sets line.
+# hears PATTERN - wait for a message of the coordinator that matches; sets line.
 hears() {
 	while read -r -t "$patience" line <&"$messages"; do
 		echo "$line" >>heard
@@ -55,7 +56,7 @@ hears() {
 	fail "never heard: $1, but $(cat heard)"
 }
 
-# pair [OPTION...] - a server and its standby, in a run that is under way.
+# pair [OPTION...] - start a server and its standby, and a run that uses them.
 pair() {
 	counting
 	start ps-serve -d ckpt "$@"
@@ -69,9 +70,9 @@ pair() {
 	done_steps 200
 }
 
-# ends - request the end of the run, which must end with 0, and so must the
-# worker.  Closing the pipe is not enough: programs that were started since have
-# it open.  The request is "stop".
+# ends - request the end of the run; the coordinator and the worker must end
+# with status 0.  The request is "stop": closing the pipe would not end the run,
+# since programs that were started later have it open.
 ends() {
 	echo stop >&"$requests"
 	cat <&"$results" >rest
@@ -80,8 +81,8 @@ ends() {
 	wait "$worker"
 }
 
-# counted N [CHECKPOINT] - every weight of the checkpoint, or of the newest
-# one, is N.
+# counted N [CHECKPOINT] - check that every weight of the checkpoint, or of the
+# newest one, is N.
 counted() {
 	ps-ckpt convert "${2:-ckpt}" weights.npz
 	/usr/bin/python3 - "$1" <<-'EOT'

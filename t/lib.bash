@@ -28,8 +28,9 @@ teardown() {
 	done
 }
 
-# A program of ours that a test has left behind has its working directory there.
-# Programs that were killed are gone in a moment.
+# Fails if a test has left a program of pskit running.  Such a program has its
+# working directory below that of the tests.  Programs that were just killed
+# have 10 s to end.
 teardown_file() {
 	local one
 	for one in $(find /proc/[0-9]*/cwd -maxdepth 0 \
@@ -44,10 +45,10 @@ teardown_file() {
 }
 
 # start COMMAND... - run a daemon and wait until it is ready.
-# Sets endpoint to where it listens, pid to its process, and log to the file
-# that holds its standard error.  The daemon says that it is ready by one line
-# on its standard output, so there is nothing to poll and no sleep to get
-# wrong.  It must not hold file descriptor 3, which bats waits on.
+# Sets endpoint to the address at which it listens, pid to its process, and log
+# to the file of its standard error.  The daemon prints one line on its standard
+# output when it is ready, so the test need not poll or sleep.  The daemon must
+# not hold file descriptor 3, since bats waits until all have closed it.
 start() {
 	local pipe
 	pipe=$(mktemp -u ready.XXXXXX)
@@ -64,8 +65,9 @@ start() {
 	rm "$pipe"
 }
 
-# launch COMMAND... - run in the background a program that prints nothing when
-# it is ready.  Sets pid, out and log.
+# launch COMMAND... - run in the background a program that prints no line when
+# it is ready.  Sets pid, and out and log to the files of its standard output
+# and error.
 launch() {
 	out=$PWD/$(basename "$1").${#daemons[@]}.out
 	log=${out%.out}.log
@@ -74,7 +76,7 @@ launch() {
 	daemons+=("$pid")
 }
 
-# damage FILE BYTE - change the byte at this offset.
+# damage FILE OFFSET - change the byte at this offset.
 damage() {
 	local was
 	was=$(od -An -tu1 -j "$2" -N 1 "$1")
@@ -82,14 +84,15 @@ damage() {
 		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# stop [PID] - ask a daemon, or else the last one, to end; it must end with 0.
+# stop [PID] - end a daemon, or else the last one, by SIGTERM; its status must
+# be 0.
 stop() {
 	kill -TERM "${1:-$pid}"
 	wait "${1:-$pid}"
 }
 
-# dies PID... - kill -9, and wait until they are dead, and let go of their
-# addresses.
+# dies PID... - kill processes by SIGKILL, and wait until they have ended and
+# their addresses are free.
 dies() {
 	kill -KILL "$@" 2>/dev/null || true
 	wait "$@" 2>/dev/null || true

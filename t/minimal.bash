@@ -1,14 +1,15 @@
-# A machine with only a minimal Debian and the packages that ./bootstrap
-# installs.
+# Shared by tests of a machine that has only a minimal Debian and the packages
+# that ./bootstrap installs.
 
-# The packages that ./bootstrap names.
+# packages - print the names of the packages that ./bootstrap installs.
 packages() {
 	sed -n "/^packages='/,/'\$/p" "$SRC/bootstrap" |
 		sed "s/packages=//; s/'//g"
 }
 
-# has_no_more - make the folder usr, with links to the files of such a machine.
-# On other systems than Debian these cannot be found, so it has all files.
+# has_no_more - make the folder usr with links to the programs of such a
+# machine.  On a system other than Debian usr links to all programs, since no
+# list says which programs are in which package.
 has_no_more() {
 	local file essential
 	if ! command -v dpkg-query >/dev/null; then

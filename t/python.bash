@@ -1,14 +1,16 @@
 # Shared by the tests of programs in Python that compute steps.
 
-# begin_python - go to a folder of its own, with the system's Python.
+# begin_python - change to the test's folder; skip the test without the system's
+# Python.
 begin_python() {
 	cd "$BATS_TEST_TMPDIR" || return
 	daemons=()
 	[ -x /usr/bin/python3 ] || skip "no /usr/bin/python3"
 }
 
-# begin_library MODULE NAME FOLDER - the same, with a Python that has this
-# module and with the adapter in this folder of the examples.
+# begin_library MODULE NAME FOLDER - change to the test's folder, and set up the
+# adapter in this folder of the examples; skip the test unless $PYTHON has the
+# module.
 begin_library() {
 	cd "$BATS_TEST_TMPDIR" || return
 	daemons=()

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""Encode numbers as codecs 2 to 4, by what ps-wire(7) says: the same bytes?
+"""Encode numbers with codecs 2 to 4 as ps-wire(7) specifies them, and compare
+the bytes with those of pskit.
 
-Cases come on standard input, three lines each: what it is of; the numbers, in
-hexadecimal; the bytes.  One of residuals has the codec, its argument and how
-many pushes; of each the batch and the learning rate, the gradient, and the
-bytes.  One of differences has the codec, its argument and how
-many rounds; the values before them; after each round the values and the
-difference; what is published.
+Cases come on standard input.  A plain case has three lines: its kind and
+parameters; the numbers, in hexadecimal; the bytes.  A case of residuals has a
+line with the codec, its argument and the number of pushes; then for each push
+the batch and the learning rate, the gradient, and the bytes.  A case of
+differences has a line with the codec, its argument and the number of rounds;
+the values before them; for each round the values after it and the difference;
+then the published values.
 """
 import sys
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""exact.py - what training must come to, computed another way.
+"""exact.py - the weights that training must reach, computed by NumPy.
 
     exact.py make MODEL [OPTION=VALUE]... OPTIMIZER...
     exact.py local MODEL ALGORITHM REPLICAS STEPS INNER OUTER [REGULARIZER]
@@ -11,11 +11,12 @@ model's gradient written out by hand and the optimizers from Keras's
 published formulas.  An OPTIMIZER is a line of a model file without its first
 word.  A table's rows change only when a batch has their ids.
 
-local writes the same, and slot0.csv and so on with what each replica reads, for
-local steps: 100 rounds of so many replicas, each of which trains a copy with
-STEPS batches of 2 by the line INNER, whose schedule counts rounds.  The copies
-go by the published algorithm, with the parameters of the line OUTER: "average"
-(Stich 2019), "slowmo" (Wang et al. 2020) or "diloco" (Douillard et al. 2023).
+local writes the same files for local steps, and slot0.csv and so on, the
+records that each replica reads.  In each of 100 rounds every replica trains a
+copy with STEPS batches of 2 by the line INNER, whose schedule counts rounds.
+The copies are combined by the published algorithm, with the parameters of the
+line OUTER: "average" (Stich 2019), "slowmo" (Wang et al. 2020) or "diloco"
+(Douillard et al. 2023).
 With slots=keep in INNER, and one replica, its slots stay from round to round.
 
 compare ends with 1 if a weight differs by more than TOLERANCE (1e-5) of the
@@ -319,8 +320,9 @@ def train(model, w, optimizers, regular):
                 o.update(name, w[name], g, step + 1, rows)
 
 
-# What a round does to one variable: w is what it began with, mean that of what
-# the copies have come to, u is the state of the algorithm.
+# The algorithms: each returns a variable and its state after a round.  w is the
+# variable before the round, mean the mean of the replicas' copies after it, u
+# the state of the algorithm.
 
 def average(w, mean, u, outer):
     return mean, u

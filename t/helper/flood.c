@@ -5,8 +5,8 @@
  *
  * Connections are of these kinds, in turn, with bytes that are drawn from the
  * seed: garbage; half-open and trickling connections, which are kept for a
- * while; frames and messages that ZMTP has and pskit has not; and messages of
- * pskit with false numbers.  Prints the number of connections that were made.
+ * while; frames and messages of ZMTP that pskit does not use; and messages of
+ * pskit with wrong numbers.  Prints the number of connections that were made.
  */
 #include "base/rng.h"
 #include "sys/cli.h"
@@ -46,7 +46,7 @@ stir(size_t n)
 		noise[i] = (unsigned char)below(256);
 }
 
-/* The program may have hung up: that is its right. */
+/* Sends bytes; an error is ignored, since the program may have hung up. */
 static void
 put(int fd, const void *bytes, size_t size)
 {
@@ -77,7 +77,8 @@ put_greeting(int fd)
 	put(fd, greeting, sizeof(greeting));
 }
 
-/* Messages of more than 64 bytes before the other side's READY are not read. */
+/* Waits for the beginning of the other side's READY: messages of more than 64
+   bytes that come before it are not read. */
 static void
 put_hello(int fd)
 {
@@ -170,7 +171,7 @@ cut_message(int fd)
 	put_frame(fd, noise, below(1000), true);
 }
 
-/* Returns a number next to a power of two, for example. */
+/* Returns a number near a limit, such as a power of two. */
 static uint64_t
 lie(void)
 {

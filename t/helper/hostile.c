@@ -23,7 +23,7 @@
 #define BLOCK	512
 #define NAME	"ckpt-00000001"
 
-/* What is wrong with the archive; all fields zero: nothing. */
+/* The faults of an archive; with all fields zero it has none. */
 struct hostile {
 	const char *name, *why;
 	const char *file;		/* the array's name in the tar */
@@ -293,7 +293,8 @@ replace(struct text *in, const char *word, const char *by, size_t deep)
 	*in = out;
 }
 
-/* The hash is of all bytes after the second line, which holds it. */
+/* Writes the hash into the second line; it is that of all bytes after that
+   line. */
 static void
 seal(struct text *manifest)
 {

@@ -1,15 +1,16 @@
-"""strangers.py KIND ENDPOINT CONNECTIONS - strangers at a program of pskit.
+"""strangers.py KIND ENDPOINT CONNECTIONS - connect to a program of pskit as
+strangers, by ZMTP 3.0, and count the connections that the program closes.
 
-KIND is what they do, by ZMTP 3.0:
-  idle     shake hands, and say nothing more
-  command  begin a command of the handshake of 64 MiB (with CURVE, if KIND is
-           curve), and go on with it
-  message  say a message without an end, of small frames
-  twins    call themselves by one name, and say small messages
-  comers   come and go
+KIND tells what each connection does:
+  idle     completes the handshake, and sends nothing more
+  command  sends a command of 64 MiB in the handshake, bit by bit (with CURVE,
+           if KIND is curve)
+  message  sends an endless message of small frames
+  twins    uses the same name as the others, and sends small messages
+  comers   connects and disconnects
 
-Those that talk go on until all of them are hung up on.  Those that are idle
-stay until standard input ends.  Prints how many were hung up on.
+Connections that send continue until the program has closed all of them.  Idle
+ones stay until standard input ends.  Prints the number that were closed.
 """
 import resource
 import select

@@ -1,6 +1,6 @@
-"""trip.py ADDRESS BYTES [TIMEOUT] - say so much to trip.py there, and wait for
-one byte; prints the seconds until then, from when it was called.  Without
-BYTES: be the one who is called.
+"""trip.py ADDRESS BYTES [TIMEOUT] - connect to the trip.py at ADDRESS, send
+BYTES bytes, and wait for one byte; prints the seconds that this took.  Without
+BYTES, listen at ADDRESS and answer.
 """
 import socket
 import sys

@@ -1,9 +1,9 @@
 #!/bin/bash
 # typist.sh FILE COMMAND... - type commands, each when the last has ended.
 #
-# COMMAND is a line for sh(1) that ends in an interactive bash.  It is run on
-# a terminal of its own, and what that shows goes to the standard output.  A
-# command is typed as it stands, in as many lines as it has there; one that
+# COMMAND is a line for sh(1) that starts an interactive bash.  It runs on a
+# terminal of its own, whose output goes to the standard output.  Each command
+# of FILE is typed as it stands, in as many lines as it has there; one that
 # fails is counted, and the next one is typed all the same, as a person would.
 #
 # The last line is "L lines, F failed"; the status is 1 if any failed, or if
@@ -16,12 +16,12 @@ patience=${PATIENCE:-7200} lines=0 failed=0 ended=
 file=$1
 shift
 
-# Before each prompt the shell says the status, between two characters that
-# nobody else prints.
+# Before each prompt the shell prints the status between two characters that no
+# command prints.
 mark=$'\035'
 export PROMPT_COMMAND='printf "\035%d\035" $?'
 
-# is_whole TEXT - it needs no further lines to be a command.
+# is_whole TEXT - whether the text is a complete command.
 is_whole() {
 	case $1 in
 	*\\$'\n') return 1 ;;
@@ -29,7 +29,8 @@ is_whole() {
 	[ "$(bash -n <<<"$1" 2>&1 && echo whole)" = whole ]
 }
 
-# await - show what comes until the next prompt; set status to what it says.
+# await - print the output until the next prompt; sets status to the status in
+# it.
 await() {
 	local shown got deadline=$((SECONDS + patience))
 	while :; do
@@ -43,7 +44,7 @@ await() {
 	IFS= read -r -t "$patience" -d "$mark" -u "$from" status
 }
 
-# type_in TEXT - type it, and wait until it is done.
+# type_in TEXT - type a command, and wait for its end.
 type_in() {
 	printf '%s' "$1" >&"$to"
 	lines=$((lines + $(wc -l <<<"${1%$'\n'}")))

@@ -105,7 +105,7 @@ is_train(const struct accounts *a, size_t owner, size_t id)
 	return ask_of(a, owner, id)->op == 't';
 }
 
-/* A cancel and a status are answered at once, whatever waits. */
+/* A cancel and a status are answered at once, even if other requests wait. */
 static bool
 is_at_once(const struct ask_line *ask)
 {
@@ -142,7 +142,7 @@ waits_for(const struct accounts *a, size_t owner, size_t id, size_t i)
 		 (op != 'p' && op != 's'));
 }
 
-/* Have all requests before this one ended, and has none after it begun? */
+/* Have all requests before this one ended, and no later one begun? */
 static bool
 in_its_place(const struct accounts *a, size_t owner, size_t id)
 {
@@ -157,8 +157,8 @@ in_its_place(const struct accounts *a, size_t owner, size_t id)
 	return true;
 }
 
-/* Does a pull return the exact weights? Some codecs round them, unless it is
-   the change of a round that is pulled: that is a small number. */
+/* Does a pull return the exact weights?  Some codecs round weights, but not the
+   difference of a round, which is a small number. */
 static bool
 pulls_exactly(const struct scenario *s)
 {
@@ -170,8 +170,9 @@ pulls_exactly(const struct scenario *s)
 }
 
 /*
- * The share of its own step that a batch already finds in the weights, on
- * average over the batches: each local step changes the weights for the next.
+ * The mean, over the batches of a step, of the share of the step that was
+ * already added to the weights when the batch was computed: each local step
+ * changes the weights for the next.
  */
 static double
 own_steps(const struct scenario *s)
@@ -195,8 +196,8 @@ meets_all(const struct accounts *a, uint64_t step, const char *line)
 		LOSS_OF_A_STEP * ((double)step + own_steps(a->s));
 }
 
-/* R10.  In rounds the line has the result of each replica that had examples;
-   else one result. */
+/* R10.  The line of a round has the result of each replica that had examples;
+   that of another step has one result. */
 static bool
 gives_back(const struct accounts *a, size_t owner, size_t id,
 	   const char *line)
@@ -252,8 +253,8 @@ check_epoch(struct accounts *a, const char *line)
 		return;
 	if (missed > 0 && a->given_up == 0)
 		break_rule(a, "R6 an epoch missed records", line);
-	/* An epoch may have ended with another data set's epoch, and goes
-	   on. */
+	/* An epoch may have ended with another data set's epoch; then it
+	   continues in the next one. */
 	if (epoch >= EPOCHS || a->given_up > 0 || a->s->ends[0] ||
 	    a->s->ends[1])
 		return;
@@ -264,12 +265,12 @@ check_epoch(struct accounts *a, const char *line)
 }
 
 /*
- * Usually none of the steps that were given up was applied, except those whose
- * submitter was lost.  All of them may be, wholly or in part:
+ * Usually no step that was given up was applied, except steps of a submitter
+ * that was lost.  But all of them may have been applied, wholly or in part:
  *
- *	- where a coordinator has lost the end of its journal
- *	- where workers read data of their own, and no other worker can do the
- *	  step that one had begun
+ *	- if a coordinator has lost the end of its journal
+ *	- if workers read data of their own, so that no other worker can do a
+ *	  step that a worker had begun
  */
 uint64_t
 accounts_may_have(const struct accounts *a)
@@ -279,8 +280,8 @@ accounts_may_have(const struct accounts *a)
 	return a->forgetful || others_fail ? a->given_up : a->lost;
 }
 
-/* What the weights have beyond the steps that are done is of steps that were
-   given up.  It grows only when more steps are given up. */
+/* The sum of the weights exceeds that of the steps done only by steps that were
+   given up.  This excess grows only when more steps are given up. */
 void
 accounts_scored(struct accounts *a, double sum, uint64_t below,
 		const char *what)
@@ -298,8 +299,8 @@ accounts_scored(struct accounts *a, double sum, uint64_t below,
 	a->beyond = beyond;
 }
 
-/* The same at a barrier, where no step is in flight.  It may be less: a server
-   that was just lost is behind. */
+/* The same at a barrier, where no step is in flight.  The excess may have
+   become smaller: a server that was just lost lacks steps. */
 void
 accounts_rest(struct accounts *a, double sum)
 {
@@ -320,15 +321,15 @@ check_score(struct accounts *a, const char *line)
 
 	if (field(line, "\"examples\":") != EVALUATED)
 		break_rule(a, "R5 an evaluation lacks records", line);
-	/* A coordinator that lost the end of its journal repeats what it had
-	   done last, although servers have it already. */
+	/* A coordinator that lost the end of its journal repeats its last
+	   steps, which servers have already applied. */
 	if (at && !a->forgetful && !a->many)
 		accounts_scored(a, strtod(at + strlen("\"loss\":"), NULL),
 				a->done, line);
 }
 
-/* R11.  All steps below the cut have ended by now.  Submitters may not have
-   their results yet, so runs with submitters are left out. */
+/* R11.  All steps below the cut have ended by now.  A submitter may not have
+   received their results, so runs with submitters are not checked. */
 static void
 check_background(struct accounts *a, const char *line)
 {
@@ -390,8 +391,8 @@ id_of(const char *line)
 	return field(at, "\"request ") - 1;
 }
 
-/* Counts lines that were not requests and that were cancelled: one result is
-   for several in a row, and has no id. */
+/* Counts the cancelled lines that were not requests: several in a row share one
+   result, which has no id. */
 static void
 take_nameless(struct accounts *a, size_t owner, const char *line)
 {

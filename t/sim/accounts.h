@@ -1,8 +1,8 @@
 /*
  * accounts - the requests of a run, and a check of its result lines.
  *
- * The rules that a user relies on.  Each rule is checked as the lines come,
- * and all of them are checked at the end.
+ * These are the rules on which a user relies.  Each rule is checked as the
+ * lines come, and all of them are checked at the end.
  *
  *	R1  no step has two results
  *	R2  no line is about a request that was not made
@@ -53,19 +53,19 @@ bool accounts_in_background(const struct accounts *, size_t owner,
 			    const char *line);
 /*
  * accounts_failed() returns whether a request of this owner has failed.
- * accounts_lose() counts as given up the steps that have no answer yet: the
- * owner will get no more.
+ * accounts_lose() counts the steps that have no answer yet as given up, as the
+ * owner will get no more answers.
  */
 bool accounts_failed(const struct accounts *, size_t owner);
 void accounts_lose(struct accounts *, size_t owner);
 
-/* Steps that are done. */
+/* Returns the number of steps that are done. */
 uint64_t accounts_done(const struct accounts *);
-/* Of these, steps of the other step line. */
+/* Returns the number of done steps of the second step line. */
 uint64_t accounts_done_of_other(const struct accounts *);
-/* The lowest step that is not done. */
+/* Returns the lowest step that is not done. */
 uint64_t accounts_mark(const struct accounts *);
-/* Steps that were given up. */
+/* Returns the number of steps that were given up. */
 uint64_t accounts_given_up(const struct accounts *);
 /* The number of steps that were given up and yet may have been applied, by some
    servers or by all. */

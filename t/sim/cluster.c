@@ -17,11 +17,12 @@
 
 #define MOST_LEASES	3	/* of a worker */
 #define TICK_MS		50	/* between calls of x_act() */
-#define HANGS		12	/* leases, after which others have taken over */
-#define AGAIN		30	/* times the patience, for steps that are run
+#define HANGS		12	/* leases after which other workers have taken
+				   over the steps of one that hangs */
+#define AGAIN		30	/* factor of the patience while steps are run
 				   again */
-#define LAST_ASKS	3	/* requests that wait for faults to come, but */
-#define LAST_WAIT_MS	30000	/* not for faults after this time */
+#define LAST_ASKS	3	/* last requests, which come after the faults */
+#define LAST_WAIT_MS	30000	/* that are due by this time */
 #define JOURNAL_LEAST	400	/* bytes, which hold the name of the run */
 #define MAX_EVENTS	3000000
 #define MAX_MS		((uint64_t)4 * 3600 * 1000)
@@ -46,24 +47,25 @@ struct process {
 	struct packet *inbox;
 	bool paid;		/* cost() of the first packet of the inbox has
 				   passed */
-	uint64_t joined;	/* a worker: when READY reached the
+	uint64_t joined;	/* when a worker's READY reached the
 				   coordinator; 0: it has not */
 	struct lease_note {
 		uint64_t id, step;	/* id 0: no lease */
-		bool called_off;	/* by CANCEL, which is not answered */
-	} lease[MOST_LEASES];	/* ... and what it is at */
-	uint64_t scores;	/* ... and waits for so many EVALUATED and
-				   INDEXED of it */
+		bool called_off;	/* by a CANCEL without an answer yet */
+	} lease[MOST_LEASES];	/* leases of a worker */
+	uint64_t scores;	/* number of EVALUATED and INDEXED that a worker
+				   has still to send */
 	uint64_t frozen_at;	/* when it began to hang */
 	uint64_t begin_at, frozen_until, busy_until, tick_at, full_until;
 	uint64_t ahead;		/* of its clock, in ms */
-	char primary[16];	/* in its first role it is the standby of this
-				   endpoint; "": of none */
-	bool ended;		/* as it should: it is not started again */
+	char primary[16];	/* endpoint of its primary if it starts as a
+				   standby; else "" */
+	bool ended;		/* it ended as expected, and is not started
+				   again */
 	struct host_server *corpse;	/* a server that ended by STOP: its
 					   values are still checked */
 	uint64_t told;		/* the incarnation of the coordinator that sent
-				   it STOP; 0: one that had ended by then */
+				   it STOP; 0: that coordinator had ended */
 	bool aged;		/* started with older files, and no PLAN came
 				   since */
 	bool age;		/* it will be started with older files */
@@ -83,13 +85,13 @@ struct pending {
 struct asker {
 	uint64_t read;		/* bytes of its results that were checked */
 	uint64_t allowed, allow_at;
-	bool ended;		/* as it should, or with the run */
+	bool ended;		/* it ended as expected, or with the run */
 };
 
 struct cluster {
 	struct scenario *s;
 	struct site site;
-	struct program *program;	/* NULL: the model calls none */
+	struct program *program;	/* NULL: the model needs no program */
 	char folder[64];
 	struct rng rng;
 	struct model *model;
@@ -99,22 +101,22 @@ struct cluster {
 	struct process process[NETWORK_NODES];
 	struct pending pending[MAX_FAULTS];
 	uint64_t now, lives, events, evaluated;
-	uint64_t warnings[WARNINGS];	/* how many warnings have these words */
+	uint64_t warnings[WARNINGS];	/* number with each of these words */
 	uint64_t read;		/* bytes of the results that were checked */
 	uint64_t allowed, allow_at;
 	struct asker asker[MAX_SUBMITTERS];
-	uint64_t progress;	/* when there was a result, or */
-	uint64_t moved;		/* when some work was reported as done */
+	uint64_t progress;	/* when the last result came */
+	uint64_t moved;		/* when some work was last reported as done */
 	uint64_t worked;	/* when a process took a message of work */
-	uint64_t upset;		/* when the last fault ends, but that a worker
-				   hangs */
+	uint64_t upset;		/* when the last fault ends, except those in
+				   which a worker hangs */
 	uint64_t few;		/* when a replica was leased while fewer
 				   workers than replicas answered */
 	uint64_t quiet;		/* when the effect of the last fault ends */
 	uint64_t patience;	/* longest time without progress, in us */
 	uint64_t haste;		/* longest time without any work, in us */
 	uint64_t newest;	/* the step of the newest checkpoint */
-	uint64_t publications;	/* that have begun */
+	uint64_t publications;	/* number that have begun */
 	bool publishing;
 	char at[MAX_SERVERS][16];	/* endpoint of each server now */
 	uint64_t coordinator;	/* its incarnation */
@@ -124,22 +126,23 @@ struct cluster {
 	bool filled;		/* a disk was full */
 	bool asked_to_end;	/* the coordinator got SIGTERM, not to be
 				   resumed */
-	bool stopped;		/* a submitter asked for the stop, and got it */
+	bool stopped;		/* the run was stopped by a submitter */
 	bool may_end;		/* submitters got a message that the run has
 				   ended */
-	bool residuals_lost, unflushed;	/* the coordinator has reported that,
-				   and that there was no step to push them */
-	bool in_haste;		/* steps in flight were given up, */
-	bool unsaved;		/* or the coordinator reported that it is not
-				   saved */
+	bool residuals_lost;	/* the coordinator has reported it */
+	bool unflushed;		/* it has reported that no step pushed them */
+	bool in_haste;		/* steps in flight were given up at the end */
+	bool unsaved;		/* the coordinator has reported that the last
+				   steps are not saved */
 	bool at_rest;		/* the line of a barrier was just read */
-	size_t deaths[MAX_SERVERS];	/* of each server or its standby, since
-					   then */
+	size_t deaths[MAX_SERVERS];	/* ends of each server or its standby
+					   since that line */
 	bool backed_up;		/* there is a copy of the journal */
-	uint64_t voided, void_end;	/* steps that VOID named; the last of
-					   them */
-	uint64_t term, old_term;	/* of the newest lease; of the last one
-					   of an earlier incarnation */
+	uint64_t voided, void_end;	/* number of steps that VOID named; the
+					   last of them */
+	uint64_t term, old_term;	/* terms of the newest lease, and of the
+					   last lease of an earlier
+					   incarnation */
 	struct fail why;	/* why the coordinator ended */
 	struct verdict out;
 };
@@ -293,7 +296,7 @@ read_submitter(struct cluster *c, size_t i)
 		read_file(c, i + 1, path, &c->asker[i].read, UINT64_MAX);
 }
 
-/* A coordinator that is started again reports again what was not in its
+/* A coordinator that is started again repeats the results that were not in its
    journal. */
 static void
 read_results_again(struct cluster *c, uint64_t written)
@@ -374,7 +377,7 @@ look_at_checkpoints(struct cluster *c, const struct process *coord)
 	c->newest = newest;
 	c->progress = c->now;
 	trace("published %s", checkpoint_folder(from));
-	/* Submitters may not have heard yet of steps that were given up. */
+	/* Submitters may not know yet of steps that were given up. */
 	if (checkpoint_info(from)->step == newest &&
 	    !(c->s->o.queue && (c->s->flaw || c->asked_to_end)) &&
 	    accounts_given_up(c->accounts) == 0 &&
@@ -426,8 +429,8 @@ wait_to_begin(struct cluster *c, struct process *p, uint64_t ms)
 	p->begin_at = c->now + ms * 1000;
 }
 
-/* Who starts a job again also starts the processes that the coordinator had
-   stopped. */
+/* A user who starts a job again also starts the processes that the coordinator
+   had stopped. */
 static void
 begin_ended(struct cluster *c)
 {
@@ -555,7 +558,7 @@ drop_process(struct cluster *c, struct process *p, bool crash)
 	p->any = NULL;
 	p->frozen_until = 0;
 	forget_worker(p);
-	/* The next one hears READY of all workers. */
+	/* All workers send READY to the next coordinator. */
 	for (int i = FIRST_WORKER; p->kind == PROCESS_COORD &&
 	     i < FIRST_WORKER + MAX_WORKERS; i++)
 		forget_worker(&c->process[i]);
@@ -594,7 +597,7 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 	const bool resumed = (c->suspending || c->asked_to_end) &&
 		status == FAIL_AGAIN;
 	const size_t taken = host_coord_taken(p->coord);
-	/* All requests are answered, but the last checkpoint found no room. */
+	/* All requests are answered; the last checkpoint may have failed. */
 	const bool all_said = (taken >= c->s->heard || c->stopped) &&
 		!accounts_unanswered(c->accounts, 0, taken) &&
 		all_submitted(c);
@@ -605,8 +608,9 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 	const char *open = accounts_unanswered(c->accounts, 0, taken);
 
 	/* A coordinator whose disk was full is started again, and nothing is
-	   lost.  It is not if all was done, or if it was stopped, or if it has
-	   ended the run: the next one would begin anew. */
+	   lost.  It is not started again if all requests are answered, or if it
+	   was stopped, or if it has ended the run: the next coordinator would
+	   begin a new run. */
 	if (!resumed && (status != FAIL_IO || all_said ||
 			 !host_coord_left(p->coord) ||
 			 (c->asked_to_end && !open))) {
@@ -630,9 +634,9 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 }
 
 /*
- * A server that got STOP stays down until the coordinator is started again: who
- * starts a job again starts its servers, too.  If the coordinator was,
- * meanwhile, the server is started now.
+ * A server that got STOP stays down until the coordinator is started again: a
+ * user who starts a job again starts its servers, too.  If the coordinator has
+ * already been started again, the server is started now.
  */
 static void
 end_as_told(struct cluster *c, struct process *p)
@@ -647,9 +651,8 @@ end_as_told(struct cluster *c, struct process *p)
 		wait_to_begin(c, p, rng_below(&c->rng, 50));
 }
 
-/* Has another process the place of this server?  The coordinator calls this
-   one no more, and so it ends (--idle); but one that has registered is
-   refused. */
+/* Has another process replaced this server?  The coordinator no longer calls
+   the replaced server, so it ends (--idle); one that registers is refused. */
 static bool
 is_replaced(const struct cluster *c, const struct process *p)
 {
@@ -691,8 +694,8 @@ end_worker(struct cluster *c, struct process *p, int status)
 		wait_to_begin(c, p, 500);
 }
 
-/* The relay ends with the run, or because another relay has its site: then it
-   is started again, as that one may die. */
+/* A relay ends with the run, or because another relay has its site; then it is
+   started again, since the other one may be killed. */
 static void
 end_relay(struct cluster *c, struct process *p, int status)
 {
@@ -715,7 +718,7 @@ static void
 end_evaluator(struct cluster *c, struct process *p, int status)
 {
 	const struct fail *why = host_eval_why(p->eval);
-	/* Submitters may not have heard yet of steps that are void. */
+	/* Submitters may not know yet of steps that are void. */
 	const double given_up = (double)accounts_given_up(c->accounts) +
 		(c->s->o.queue ? (double)c->voided : 0);
 	double loss = 0, all;
@@ -739,14 +742,14 @@ end_evaluator(struct cluster *c, struct process *p, int status)
 	p->wanted = false;
 }
 
-/* Was the run told to end, or has it ended? */
+/* Has the run ended, or was its end requested? */
 static bool
 run_ends(const struct cluster *c)
 {
 	return c->asked_to_end || c->over || c->may_end;
 }
 
-/* May the coordinator have told its submitters that the run has ended? */
+/* May the coordinator have notified submitters that the run has ended? */
 static bool
 may_have_ended(const struct cluster *c)
 {
@@ -757,7 +760,7 @@ may_have_ended(const struct cluster *c)
 }
 
 /* A submitter ends when it has all results, or with the run.  If its disk was
-   full, or the coordinator was away for too long, it is started again. */
+   full, or the coordinator was down for too long, it is started again. */
 static void
 end_submitter(struct cluster *c, struct process *p, int status)
 {
@@ -810,7 +813,7 @@ end_process(struct cluster *c, struct process *p, int status)
 		end_worker(c, p, status);
 }
 
-/* ---- what processes do ---- */
+/* ---- processes receive and act ---- */
 
 /* Milliseconds that a process needs for a packet before it handles it. */
 static uint64_t
@@ -897,7 +900,7 @@ act(struct cluster *c, struct process *p)
 	}
 }
 
-/* Is it of what a run does, and not of who is there? */
+/* Is this a message of the run's work, and not one of membership? */
 static bool
 is_work(const struct packet *e)
 {
@@ -989,7 +992,7 @@ run_process(struct cluster *c, struct process *p)
 
 /* ---- faults ---- */
 
-/* Is there a worker, other than the one that goes, that can do the steps? */
+/* Can a worker other than the one that leaves do the steps? */
 static bool
 leaves_a_worker(const struct cluster *c, const struct process *gone)
 {
@@ -1057,7 +1060,8 @@ bound_absence(const struct cluster *c, struct process *p, uint64_t ms)
 	return away + ms < most ? ms : away < most ? most - away : 0;
 }
 
-/* kill -9, or the machine dies.  The process is started again, or not. */
+/* Kills a process by SIGKILL or by a crash of its machine; it may be started
+   again. */
 static void
 kill_process(struct cluster *c, struct process *p, const struct fault *f)
 {
@@ -1180,8 +1184,8 @@ freeze(struct cluster *c, struct process *p, uint64_t ms)
 	p->frozen_until = c->now + ms * 1000;
 }
 
-/* The workers that went on without a hanging one may end, or run out of data:
-   then the hanging one must wake soon. */
+/* The workers that continue without a hanging one may end, or reach the end of
+   their data; then the hanging worker must wake soon. */
 static void
 wake_the_last(struct cluster *c)
 {
@@ -1314,7 +1318,7 @@ trigger(struct cluster *c, size_t i)
 }
 
 /* Triggers the faults whose number of steps, publications or warnings is
-   reached; lets those happen that are due. */
+   reached, and injects those that are due. */
 static void
 look_at_triggers(struct cluster *c)
 {
@@ -1375,7 +1379,7 @@ note_stop(struct cluster *c, const struct packet *e, int to, int from)
 			c->coordinator;
 }
 
-/* ---- what must hold ---- */
+/* ---- invariants ---- */
 
 /* Checks a warning of the coordinator.  One that says that a standby takes over
    or that a server is back tells where the server is now. */
@@ -1429,7 +1433,7 @@ take_warnings(struct cluster *c, struct process *p)
 	text_reset(text);
 }
 
-/* What is slow in this scenario, in milliseconds. */
+/* The delays of this scenario, in milliseconds. */
 struct slowness {
 	uint64_t trip, compute, load;
 };
@@ -1451,8 +1455,8 @@ slowness(const struct scenario *s)
 	return slow;
 }
 
-/* Returns the longest time in which programs answer all that a step asks of
-   them: a layer's both ways, for each batch. */
+/* Returns the longest time in which programs answer all calls of a step: for
+   each batch, one for the layer's values and one for its gradients. */
 static uint64_t
 answer_time(const struct scenario *s)
 {
@@ -1512,8 +1516,8 @@ answers(const struct cluster *c, const struct process *p)
 		latest(p->began_at, p->frozen_until) + c->haste <= c->now;
 }
 
-/* Can the coordinator lease replicas to this worker, and has it known so for
-   some time? */
+/* Has the coordinator known for some time that it can lease replicas to this
+   worker? */
 static bool
 works(const struct cluster *c, const struct process *p)
 {
@@ -1521,8 +1525,8 @@ works(const struct cluster *c, const struct process *p)
 		p->joined + c->haste <= c->now;
 }
 
-/* Returns the only process that hangs, if it is a worker; NULL: there is none,
-   or another process does not answer either.  *others: workers that answer. */
+/* Returns the worker that hangs, if every other process answers; else NULL.
+   Sets *others to the number of workers that answer. */
 static const struct process *
 find_hung(const struct cluster *c, size_t *others)
 {
@@ -1546,13 +1550,16 @@ find_hung(const struct cluster *c, size_t *others)
 }
 
 /*
- * C15: with backups no round waits for a worker that hangs.  So while there is
- * work, and nothing else is wrong, some process does it.  Only the end of a
- * lease helps in these cases, which are left out: the worker may have several
- * replicas of a round, as there were fewer workers when it hung; it scores or
- * counts records; a step is given up, and the worker may have begun it; a relay
- * waits for its push; it has the residual of a replica, which nobody else is
- * given.
+ * C15: with backups no round waits for a worker that hangs, so while there is
+ * work and no other fault, some process does it.  These cases are not checked,
+ * since there the round waits until the worker's lease ends:
+ *
+ *	- the worker has several replicas of a round, since there were fewer
+ *	  workers when it hung
+ *	- the worker scores or counts records
+ *	- a step is given up that the worker may have begun
+ *	- a relay waits for the worker's push
+ *	- the worker has the residual of a replica, which no other worker gets
  */
 static void
 check_hung(struct cluster *c)
@@ -1601,7 +1608,8 @@ check_replica(struct cluster *c, const struct process *w,
 			       (unsigned long long)w->lease[i].step);
 }
 
-/* The lease of this number; 0: a free one.  NULL: there is none. */
+/* Returns the note of the lease with this id, or a free one if it is 0; NULL:
+   there is no such note. */
 static struct lease_note *
 find_lease(struct process *w, uint64_t id)
 {
@@ -1611,7 +1619,7 @@ find_lease(struct process *w, uint64_t id)
 	return NULL;
 }
 
-/* Notes what the coordinator says to a worker. */
+/* Notes a message from the coordinator to a worker. */
 static void
 note_told(struct cluster *c, struct process *w, const struct message *m)
 {
@@ -1642,7 +1650,7 @@ note_told(struct cluster *c, struct process *w, const struct message *m)
 	}
 }
 
-/* Notes what a worker says to the coordinator. */
+/* Notes a message from a worker to the coordinator. */
 static void
 note_said(struct cluster *c, struct process *w, const struct message *m)
 {
@@ -1789,8 +1797,8 @@ find_table(const struct model *model, const char *layer)
 	return UINT32_MAX;
 }
 
-/* Adds up what all servers hold; false: not all have the run.  The caller frees
-   the visits. */
+/* Adds up the values of all servers; false: not all have this run.  The caller
+   frees the visits. */
 static bool
 hold_all(struct cluster *c, struct holding *h)
 {
@@ -1828,7 +1836,7 @@ hold_all(struct cluster *c, struct holding *h)
 	return all;
 }
 
-/* Left out for rounds, which may still be run again for a server. */
+/* Rounds are not checked, since they may still be run again for a server. */
 static void
 check_rest(struct cluster *c)
 {
@@ -1905,8 +1913,8 @@ check_last_checkpoint(struct cluster *c)
 		checkpoint_close(from);
 }
 
-/* C8: a run that gave up steps in flight must report what was not saved, even
-   if it ends for another reason. */
+/* C8: a run that gave up steps in flight must report the steps that were not
+   saved, even if it ends for another reason. */
 static void
 check_unsaved(struct cluster *c)
 {
@@ -1925,12 +1933,13 @@ check_unsaved(struct cluster *c)
 		checkpoint_close(from);
 }
 
-/* Must the servers hold all that was done when the run ends in this way? */
+/* Must the servers have all steps that were done when the run ends in this
+   way? */
 static bool
 ends_well(const struct cluster *c)
 {
-	/* A step that was done cannot be run again for a server that lacks it;
-	   or no data are left to run it with. */
+	/* A server may lack a step that cannot be run again, as steps were
+	   given up or no data are left. */
 	if (c->in_haste)
 		return false;
 	if (c->out.status == FAIL_DATA)
@@ -2145,7 +2154,7 @@ cluster_end(struct cluster *c)
 	files_end(c->folder);
 }
 
-/* When this process acts next. */
+/* Returns the time at which this process acts next. */
 static uint64_t
 wakes(const struct process *p)
 {

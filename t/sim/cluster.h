@@ -1,6 +1,6 @@
 /*
- * cluster - one run of a scenario: the processes, the supervisor that starts
- * them again, the faults, and what must hold.
+ * cluster - one run of a scenario: the processes, the supervisor that restarts
+ * them, the faults, and the invariants.
  *
  * After every event:
  *
@@ -9,7 +9,7 @@
  *	    scenario (patience() in cluster.c)
  *	C2  the rules of accounts.h hold
  *	C3  no message is malformed
- *	C4  no worker ends unless the coordinator told it to
+ *	C4  no worker ends unless the coordinator sent it STOP
  *	C10 an evaluator scores the step that it reports: all of it, and no
  *	    other step
  *	C11 no step is leased further ahead than the mode allows
@@ -18,18 +18,18 @@
  *	C13 a submitter, however often it dies, ends when all its requests are
  *	    answered
  *	C14 no relay ends of its own accord, unless another relay has its site
- *	C15 while a worker hangs, and nothing else is wrong, its backup does
- *	    what a round waits for, without waiting for a lease
- *	C16 in rounds no worker is leased a replica while it is at another one
- *	    of the same round, or has not answered a CANCEL, if workers are as
- *	    many as replicas
+ *	C15 while a worker hangs, and no other fault is in effect, its backup
+ *	    does the replica that the round waits for before the lease ends
+ *	C16 if there are as many workers as replicas, no worker is leased a
+ *	    replica while it has another one of the same round, or has not
+ *	    answered a CANCEL
  *	C17 no residual is lost while its worker lives, unless steps were given
  *	    up
  *
  * At the end:
  *
- *	C5  the run ends with status 0; where a fault is beyond the promise, it
- *	    may end with another status and a reason
+ *	C5  the run ends with status 0; if a fault is beyond the promise, it may
+ *	    end with another status and a reason
  *	C6  every weight on every server is the number of steps that were
  *	    reported as done.  It may be more only by steps that were given up
  *	    by a coordinator that had lost the end of its journal, or that one
@@ -41,7 +41,7 @@
  *	    steps in each weight
  *	C18 servers have the values of those attempts at a round that were
  *	    chosen
- *	C19 with two step lines, the steps of both are all steps
+ *	C19 with two step lines, the steps of both together are all steps
  */
 #ifndef PS_SIM_CLUSTER_H
 #define PS_SIM_CLUSTER_H

@@ -32,7 +32,7 @@ find(const struct stat *st)
 	return NULL;
 }
 
-/* ---- functions that replace the system's ---- */
+/* ---- replacements of system calls ---- */
 
 static int
 make_safe(int fd)

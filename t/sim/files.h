@@ -17,18 +17,19 @@
 /* Makes a folder for the files of this run, in /dev/shm if that exists, else in
    /tmp.  Its path has at most 64 bytes with the NUL. */
 void files_begin(char folder[64]);
-/* Removes the folder with all that is in it. */
+/* Removes the folder and its files. */
 void files_end(const char *folder);
 
-/* Says whether the disk of the process that runs from now on is full. */
+/* Sets whether the disk of the process that runs from now on is full. */
 void files_full(bool full);
 
 /* The machine of these files died: each byte that was not synced, of a file or
    of the files of a folder, may be gone or zero. */
 void files_crash(const char *path, struct rng *);
 
-/* Puts back an older state of what was safe: the newest file of the folder is
-   cut or removed.  Writes into what which one; false: there was no file. */
+/* Restores an older state of the disk: cuts or removes the newest file of the
+   folder.  Writes a text that names that file to what; false: the folder has no
+   file. */
 bool files_age(const char *folder, struct rng *, char *what, size_t room);
 /* Cuts a file at random, but keeps at least "least" bytes.  false: it has no
    more than that. */

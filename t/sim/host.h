@@ -17,7 +17,7 @@
 
 struct program;
 
-/* What all programs of a run have in common; all of it is borrowed. */
+/* The data that all programs of a run share; all pointers are borrowed. */
 struct site {
 	const struct scenario *scenario;
 	const struct model *model;
@@ -40,15 +40,15 @@ void host_coord_free(struct host_coord *);
 void host_coord_receive(struct host_coord *, const struct packet *,
 			uint64_t now_ms);
 int host_coord_act(struct host_coord *, uint64_t now_ms);
-/* Stops it as SIGTERM does. */
+/* Stops the coordinator as SIGTERM does. */
 void host_coord_stop(struct host_coord *, uint64_t now_ms);
-/* Lets it read its requests up to this number. */
+/* Lets the coordinator read its requests up to this number. */
 void host_coord_allow(struct host_coord *, size_t requests);
-/* Returns how many bytes of results it knows to be written. */
+/* Returns the number of bytes of results that are known to be written. */
 uint64_t host_coord_written(const struct host_coord *);
-/* The number of requests that it has taken. */
+/* Returns the number of requests that the coordinator has taken. */
 size_t host_coord_taken(const struct host_coord *);
-/* The step of the newest checkpoint. */
+/* Returns the step of the newest checkpoint. */
 uint64_t host_coord_newest(const struct host_coord *);
 bool host_coord_publishes(const struct host_coord *);	/* a checkpoint, now */
 /* Returns the warnings since the last call, a line each; the caller empties the
@@ -56,12 +56,12 @@ bool host_coord_publishes(const struct host_coord *);	/* a checkpoint, now */
 struct text *host_coord_warnings(struct host_coord *);
 /* Returns NULL, or the invariant of coord_check() that does not hold. */
 const char *host_coord_check(const struct host_coord *, uint64_t now_ms);
-/* host_coord_ends() returns whether it is ending; host_coord_why() why it
-   ended. */
+/* host_coord_ends() returns whether the coordinator is ending; host_coord_why()
+   returns the reason. */
 bool host_coord_ends(const struct host_coord *);
 const struct fail *host_coord_why(const struct host_coord *);
-/* Is its journal there, so that the next coordinator resumes the run?  When it
-   has ended. */
+/* After the coordinator has ended: does its journal exist, so that the next
+   coordinator resumes the run? */
 bool host_coord_left(const struct host_coord *);
 /* Returns a line of progress, good until the next call. */
 const char *host_coord_state(struct host_coord *, uint64_t now_ms);
@@ -93,11 +93,11 @@ void host_worker_free(struct host_worker *);
 int host_worker_receive(struct host_worker *, const struct packet *,
 			uint64_t now_ms);
 int host_worker_act(struct host_worker *, uint64_t now_ms);
-/* It is computing, and reports that it is alive meanwhile. */
+/* Sends a heartbeat, as a worker does while it computes. */
 void host_worker_heartbeat(struct host_worker *);
 const struct fail *host_worker_why(const struct host_worker *);
 const char *host_worker_check(const struct host_worker *);
-/* Returns whether it can read no more examples. */
+/* Returns whether the worker has read all its examples. */
 bool host_worker_exhausted(const struct host_worker *);
 
 /* ---- ps-relay ---- */
@@ -125,8 +125,8 @@ int host_eval_receive(struct host_eval *, const struct packet *,
 		      uint64_t now_ms);
 int host_eval_act(struct host_eval *, uint64_t now_ms);
 const struct fail *host_eval_why(const struct host_eval *);
-/* Returns, when it has ended with status 0, the loss and the step of its
-   cut. */
+/* After the evaluator has ended with status 0: returns the loss, and sets *step
+   to the step of its cut. */
 double host_eval_scored(const struct host_eval *, uint64_t *step);
 
 /* ---- ps-submit, with -n, -o and --detach ---- */
@@ -140,10 +140,10 @@ void host_submit_free(struct host_submit *);
 int host_submit_receive(struct host_submit *, const struct packet *,
 			uint64_t now_ms);
 int host_submit_act(struct host_submit *, uint64_t now_ms);
-/* Lets it read its requests up to this number. */
+/* Lets the submitter read its requests up to this number. */
 void host_submit_allow(struct host_submit *, size_t requests);
-/* Returns whether it has ended because every request that was accepted is
-   answered, and the number of these. */
+/* Returns whether the submitter has ended because every accepted request is
+   answered; sets *accepted to the number of these. */
 bool host_submit_is_over(const struct host_submit *, uint64_t *accepted);
 const struct fail *host_submit_why(const struct host_submit *);
 
@@ -165,22 +165,22 @@ void host_model_text(const struct scenario *, char *text, size_t size);
 void host_record_score(struct batch *, const struct scenario *,
 		       const struct model *);
 
-/* Returns whether it is U or V, whose sum is what any other weight is
+/* Returns whether the variable is U or V, whose sum equals any other weight
    (program.h). */
 bool host_counts_steps(const char *variable);
-/* Returns whether it is W, which counts steps like any other weight, but is not
-   part of the loss. */
+/* Returns whether the variable is W, which counts steps like any other weight,
+   but is not part of the loss. */
 bool host_is_wide(const char *variable);
-/* The steps that number k of W counts, when it has this value.  uneven: see
-   program_new(); what is within the rounding of a codec's numbers of a whole
-   number of steps is that number. */
+/* Returns the number of steps that element k of W counts if it has this value.
+   A result that differs from a whole number by no more than the rounding of the
+   codec is that number.  uneven: see program_new(). */
 float host_wide_steps(bool uneven, size_t k, float value);
 /* Return whether the model has the variables G and H, and whether this is one
    of them (program.h). */
 bool host_tells_attempts(const struct scenario *);
 bool host_is_of_attempts(const char *variable);
 
-/* What all servers hold: the least and the largest of all weights except
+/* The values of all servers: the least and the largest of all weights except
    visits, and the visits of each record. */
 struct holding {
 	float least, most;
@@ -197,8 +197,8 @@ struct holding {
 	double odd;		/* G + H, which must be 0 */
 };
 
-/* Adds to the struct what this server holds of the plan, as its answers to
-   pulls say.  false: it does not have this run. */
+/* Pulls the part of the plan that this server holds, and adds it to the struct.
+   false: the server does not have this run. */
 bool host_server_values(struct host_server *, const struct plan *,
 			size_t index, struct holding *, uint64_t now_ms);
 

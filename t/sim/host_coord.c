@@ -30,8 +30,8 @@ struct host_coord {
 	struct fail why;
 };
 
-/* Makes the sampler of one of the coordinator's data sets.  A file is a number,
-   and all its records are numbers; nothing is read. */
+/* Makes the sampler of one of the coordinator's data sets.  Files and records
+   are numbers, so nothing is read. */
 static struct sampler *
 make_sampler(const struct scenario *s, size_t dataset)
 {
@@ -201,7 +201,7 @@ say(struct host_coord *h, uint64_t now)
 		coord_note(h->coord, h->written, false, now);
 }
 
-/* Nobody reads it: it must be possible at any time. */
+/* Writes a status and drops it: this must be possible at any time. */
 static void
 write_status(struct host_coord *h, uint64_t now)
 {

@@ -56,7 +56,7 @@ begin(struct host_eval *h, const struct model *model)
 	h->begun = true;
 }
 
-/* Scores one record at a time, so that training goes on meanwhile. */
+/* Scores one record at a time, so that training continues meanwhile. */
 static int
 advance(struct host_eval *h, uint64_t now, struct fail *f)
 {

@@ -39,7 +39,7 @@ struct host_server {
 	bool answered, refused;
 };
 
-/* ---- what it holds ---- */
+/* ---- the server's values ---- */
 
 /* Takes the values of the part that was pulled: the pieces of tables first, in
    order, then the dense ones. */

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call of the step program that is not answered yet. */
+/* A call of the step program that has no answer yet. */
 struct asked {
 	const struct external_call *call;
 	uint64_t answered_ms;	/* when it will be answered */
@@ -61,8 +61,8 @@ add_layers(const struct scenario *s, char *text, size_t size)
 				    " visits" : "");
 }
 
-/* The model of a program with data of its own: LOSS_OF_A_STEP weights, in
-   variables of two. */
+/* Writes the model of a program with data of its own: LOSS_OF_A_STEP weights,
+   in variables of two. */
 static void
 own_model_text(char *text, size_t size)
 {
@@ -78,9 +78,9 @@ own_model_text(char *text, size_t size)
 }
 
 /*
- * Adds local steps that come to what one step would.  With several batches each
- * does its share.  With one batch the momentum is 0 before it, so it does not
- * matter, unless it was kept by mistake.
+ * Adds local steps whose result equals that of one step.  Each of several
+ * batches contributes its share.  With one batch the momentum has no effect, as
+ * it is 0 before the batch, unless it was kept by mistake.
  */
 static size_t
 add_local(const struct scenario *s, char *text, size_t size)
@@ -281,7 +281,8 @@ list_records(const struct block *block, uint64_t of_a_file, size_t *count)
 	return list;
 }
 
-/* The seed says which records are bad: they are bad for all workers. */
+/* The seed decides which records are bad; a bad record is bad for all
+   workers. */
 static bool
 is_bad(const struct scenario *s, uint64_t record)
 {

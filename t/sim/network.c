@@ -194,7 +194,7 @@ break_off(struct network *n, struct connection *c)
 	plan_connect(n, c);
 }
 
-/* The dialler is gone for good. */
+/* The dialler has ended, and will not return. */
 static void
 end_dialler(struct network *n, struct connection *c)
 {
@@ -220,7 +220,7 @@ forget(struct network *n, struct connection *c)
 		c->dialler = NOBODY;
 }
 
-/* ---- what a role does ---- */
+/* ---- the outbox of a role ---- */
 
 static int
 send_from(void *to, uint64_t peer, const struct message *m)
@@ -308,7 +308,7 @@ hang_up_from(void *to, uint64_t peer)
 	}
 }
 
-/* ---- what the simulator does ---- */
+/* ---- functions of the simulator ---- */
 
 struct network *
 network_new(const struct network_options *o)

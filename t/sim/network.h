@@ -53,18 +53,18 @@ bool network_orphan(const struct network *, int node, uint64_t peer);
 
 /* Breaks all connections between two nodes. */
 void network_cut(struct network *, int a, int b);
-/* Holds up all that is sent from one node to the other until then. */
+/* Holds up all messages from one node to the other until this time. */
 void network_block(struct network *, int from, int to, uint64_t until_us);
-/* Lets through only rate bytes a millisecond until then. */
+/* Limits one direction to rate bytes a millisecond until this time. */
 void network_slow(struct network *, int from, int to, uint64_t rate,
 		  uint64_t until_us);
 
 /* Returns when the next event is due; UINT64_MAX: there is none. */
 uint64_t network_next(const struct network *);
 /*
- * Moves the time on and handles what is due by then.  Returns the first packet
- * that arrives, with its receiver and sender; the caller frees it.  NULL: no
- * (further) packet arrives by then.
+ * Sets the time to now_us, and handles the events that are due.  Returns the
+ * first packet that arrives, with its receiver and sender; the caller frees it.
+ * NULL: no (further) packet arrives by then.
  */
 struct packet *network_take(struct network *, uint64_t now_us, int *to,
 			    int *from);

@@ -89,8 +89,8 @@ same(struct met a, struct met b)
 }
 
 /*
- * A call that comes too late for its round, which has ended, is given the H of
- * a later round.  The calls of later rounds show which: until then it is kept.
+ * A call that comes after its round has ended is sent the H of a later round.
+ * The call is kept until a call of a later round shows which round that was.
  */
 static void
 note_late(struct program *p, struct met met, uint64_t step)
@@ -216,8 +216,8 @@ note_sets(struct program *p, const struct external_call *c)
 		p->broken = "P4: a step has all data sets that it takes";
 }
 
-/* Is it a call of a program with data of its own?  A step of the line "sum" has
-   no label then, and one of "score" no layers. */
+/* Is it a call of a program with data of its own?  In such a program a step of
+   the line "sum" has no label, and one of "score" has no layers. */
 static bool
 is_own(const struct external_call *c)
 {
@@ -241,7 +241,8 @@ call_own(struct program *p, const struct external_call *c)
 	return 0;
 }
 
-/* The steps that U and V have counted, as a sum over the weights of layers. */
+/* Returns the steps that U and V have counted, as a sum over the weights of
+   layers. */
 static double
 counted(const struct external_call *c)
 {
@@ -268,7 +269,7 @@ call_sum(struct program *p, const struct external_call *c)
 	return 0;
 }
 
-/* A layer has the values that it is sent, and so have its gradients. */
+/* Answers the call of a layer with its input: its values, or its gradients. */
 static int
 call_layer(const struct external_call *c)
 {

@@ -6,8 +6,8 @@
  * arguments that it got.  Its variables:
  *
  *	U, V	with two step lines: the first line has both, the second V
- *		alone.  They count the steps of each line; half of the loss of
- *		an evaluation is of them.
+ *		alone.  They count the steps of each line, and make half of the
+ *		loss of an evaluation.
  *	G, H	in rounds: each attempt adds a number of its own to H and
  *		takes it from G.  So all replicas of a round get the same H,
  *		unless one of them computes with values that did not count;
@@ -39,13 +39,13 @@ struct program;
 struct program *program_new(bool uneven);
 void program_free(struct program *);
 
-/* Returns what roles call; borrowed. */
+/* Returns the functions that roles call; borrowed. */
 const struct externals *program_externals(struct program *);
 
-/* Says which worker makes the next call, and in which term. */
+/* Sets the worker and the term of the next call. */
 void program_begin_ask(struct program *, uint64_t term, size_t worker);
 
-/* Says that the coordinator lost its records of all leases from this step on:
+/* Notes that the coordinator lost its records of all leases from this step on:
    other requests may get these steps in later terms. */
 void program_forget(struct program *, uint64_t from);
 

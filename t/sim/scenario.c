@@ -107,8 +107,8 @@ draw_workers(struct scenario *s, struct rng *r)
 	if (chance(r, 3))
 		s->compute_ms[0] = 1 + compute *
 			between(r, 2, chance(r, 2) ? 5 : 30);
-	/* A real worker reports in a longer step that it is alive; here it does
-	   not. */
+	/* Keep steps shorter than a lease: unlike a real worker, this one sends
+	   no heartbeat while it computes. */
 	if (s->compute_ms[0] > s->o.lease_ms / 2)
 		s->compute_ms[0] = s->o.lease_ms / 2;
 }
@@ -153,7 +153,7 @@ draw_data(struct scenario *s, struct rng *r)
 					   at once */
 	s->shuffle = chance(r, 2);
 	s->files = between(r, 1, 3);
-	/* All steps are full, so that each record counts the same. */
+	/* All steps are full, so that each record has the same weight. */
 	steps = chance(r, 2) ? between(r, 3, 20) :
 		between(r, 20, 320 / of_a_step > 20 ? 320 / of_a_step : 20);
 	if (steps > most)
@@ -217,8 +217,8 @@ draw_flaw(struct scenario *s, struct rng *r)
 	}
 }
 
-/* A step of several local steps comes to what one step does only with all its
-   batches.  Where data cannot be read, it may lack some. */
+/* The result of several local steps equals that of one step only if all their
+   batches can be read. */
 static void
 draw_local(struct scenario *s)
 {
@@ -264,8 +264,8 @@ draw_requests(struct scenario *s, struct rng *r)
 
 /* ---- faults ---- */
 
-/* Each row has messages of one subject, so that the faults of a seed meet one
-   another. */
+/* Each row has messages of one subject, so that the faults of a seed affect the
+   same part of the protocol. */
 static const enum message_kind subjects[][8] = {
 	{ MESSAGE_HELLO, MESSAGE_WELCOME, MESSAGE_REFUSED, MESSAGE_OK,
 	  MESSAGE_PLAN, MESSAGE_MARK, MESSAGE_LOAD, MESSAGE_READY },
@@ -334,8 +334,9 @@ draw_span(const struct scenario *s, struct rng *r)
 	}
 }
 
-/* Each seed has its own few kinds of faults and messages.  So what is rare in
-   all seeds together is common in some (swarm testing: Groce et al., 2012). */
+/* Each seed has its own few kinds of faults and messages, so that a combination
+   that is rare over all seeds is common in some (swarm testing: Groce et al.,
+   2012). */
 struct swarm {
 	enum fault_kind kind[24];
 	size_t kinds;
@@ -452,9 +453,9 @@ add_fault(struct scenario *s, const struct fault *f)
 }
 
 /*
- * A main thread may hang long enough that the coordinator gives the process up,
- * but not the run.  Only a worker may hang longer, where other workers can do
- * its steps.
+ * A main thread may hang so long that the coordinator removes the process, but
+ * not so long that it ends the run.  Only a worker may hang longer, if other
+ * workers can do its steps.
  */
 static uint64_t
 draw_hang(const struct scenario *s, struct rng *r, int node)
@@ -477,7 +478,8 @@ draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
 		draw_node(s, r);
 	if (f.kind == FAULT_AGE)
 		f.node = s->wal[0] ? draw_server_node(s, r) : COORDINATOR;
-	/* The journal may lack what was just reported or published. */
+	/* The journal may lack the steps that were just reported or
+	   published. */
 	if (((f.trigger == AT_WARNING && f.words > 0) ||
 	     f.trigger == AT_PUBLISH) && s->journal && chance(r, 2)) {
 		f.kind = FAULT_CRASH;
@@ -503,7 +505,7 @@ draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
 	if (f.kind == FAULT_KILL && chance(r, 2))
 		f.span = chance(r, 2) ? NEVER : 0;
 	add_fault(s, &f);
-	/* Often a server dies soon after: the standby, or another one. */
+	/* Often a server is killed soon after: the standby, or another one. */
 	if (f.kind == FAULT_KILL && f.node != COORDINATOR && chance(r, 3)) {
 		f.trigger = AFTER_LAST;
 		f.later = chance(r, 2) ? 0 : rng_below(r, 100);
@@ -587,8 +589,8 @@ draw_wide(struct scenario *s)
 
 	if (!s->program || s->lines || s->o.mode != MODE_SYNC)
 		return;
-	/* Gradients must be exact, or nothing of them be lost: weights count
-	   them. */
+	/* Weights count gradients, so gradients must be exact, or residuals
+	   must be kept. */
 	s->wide[WAY_PULL] = few[rng_below(&rng, 3)];
 	s->wide[WAY_PULL].from = chance(&rng, 3) ? skewed(&rng, 50) : 0;
 	s->wide[WAY_PUSH] = few[between(&rng, 1, 2)];
@@ -606,8 +608,8 @@ draw_wide(struct scenario *s)
 	}
 }
 
-/* When a fault may come: at one of these messages, the first few of a kind or
-   up to the many-th, or at up to ms milliseconds. */
+/* The times at which a fault may come: at one of these messages, either one of
+   the first few of a kind or up to the many-th, or within ms milliseconds. */
 struct moments {
 	const enum message_kind *message;
 	size_t messages;
@@ -659,8 +661,8 @@ draw_relay_fault(struct scenario *s, struct rng *r)
 	add_fault(s, &f);
 }
 
-/* A worker or a relay dies when it is answered that its sum is staged, before
-   it reports that: the replica is computed again while servers have the sum. */
+/* Kills a worker or a relay after servers acknowledged its sum, before it
+   reports that: the replica is computed again while servers have the sum. */
 static void
 draw_answered_fault(struct scenario *s, struct rng *r)
 {
@@ -675,8 +677,9 @@ draw_answered_fault(struct scenario *s, struct rng *r)
 	add_fault(s, &f);
 }
 
-/* Draws enough workers that each has one replica, and sites that have whole
-   nodes of the tree of sums: relays may add their pushes up. */
+/* Draws so many workers that each has one replica, and sites whose replicas
+   form whole nodes of the tree of sums, so that relays may add up their
+   pushes. */
 static void
 draw_whole_sites(struct scenario *s, struct rng *r)
 {
@@ -725,8 +728,9 @@ draw_relays(struct scenario *s)
 
 /* ---- backups ---- */
 
-/* A worker hangs at a replica, or when another worker has done it; or a worker
-   is killed, and one that has taken what it had hangs when it is back. */
+/* Lets a worker hang when it is leased a replica, or when its replica is
+   cancelled, since another worker has done it; or kills a worker, and soon
+   after its restart lets a worker hang that may have taken over its replica. */
 static void
 draw_hung_fault(struct scenario *s, struct rng *r)
 {
@@ -752,8 +756,8 @@ draw_hung_fault(struct scenario *s, struct rng *r)
 	add_fault(s, &f);
 }
 
-/* Workers are as many as replicas and backups, and hardly anything else
-   befalls the run.  Of numbers of its own. */
+/* Draws as many workers as replicas and backups, and few other faults, with a
+   generator of its own. */
 static void
 draw_backups(struct scenario *s)
 {
@@ -991,7 +995,7 @@ scenario_may_fail(const struct scenario *s)
 	return false;
 }
 
-/* ---- for people ---- */
+/* ---- the scenario as text ---- */
 
 static void
 print_fault(const struct fault *f, FILE *to)

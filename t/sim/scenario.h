@@ -68,8 +68,8 @@ enum trigger {
 	TRIGGERS
 };
 
-/* Which process a fault is of: sender and receiver are those of the message
-   that triggered it. */
+/* The process that a fault hits: a node, or the sender or receiver of the
+   message that triggered it. */
 enum target { TARGET_NODE, TARGET_SENDER, TARGET_RECEIVER };
 
 struct fault {
@@ -174,7 +174,7 @@ struct scenario {
 #define WARNING_TAKES_OVER	1
 extern const char *const scenario_warnings[WARNINGS];
 
-/* Does this request, an epoch, count by the second data set? */
+/* Is this request an epoch of the second data set? */
 bool scenario_counts_second(const struct scenario *, size_t request);
 
 /* Draws everything from the seed; end with scenario_release(). */

@@ -202,7 +202,7 @@ take(struct sums *sums, struct job *job)
 	fflush(stdout);
 }
 
-/* The job that ended; they are few. */
+/* Returns the job of the process that ended. */
 static struct job *
 wait_for_one(struct job *job, size_t jobs)
 {

@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Each piece of work takes up to longest_ms; the seed says how long. */
+/* Each piece of work takes up to longest_ms; the seed decides its time. */
 void sim_task_begin(uint64_t seed, uint64_t longest_ms);
 void sim_task_now(uint64_t now_ms);
 
-/* Says that programs are being killed: work that is not done yet is dropped. */
+/* Sets whether programs are being killed; unfinished work is then dropped. */
 void sim_task_abandon(bool);
 
 #endif
