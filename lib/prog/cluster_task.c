@@ -1,6 +1,6 @@
-#include <stdlib.h>
-
 #include "prog/cluster_task.h"
+
+#include <stdlib.h>
 
 void
 cluster_task_read(struct cluster *c, const struct cli_common *common,
