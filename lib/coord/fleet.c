@@ -10,6 +10,8 @@
 
 #define PING_MS		1000	/* or a quarter of a lease */
 #define REDIAL_MS	100	/* at an endpoint where only a standby is */
+#define CONNECT_MS	2000	/* without a connection, while somebody who
+				   registered waits at the other endpoint */
 
 /* What is known of a server at one of its endpoints. */
 struct whereabouts {
@@ -25,7 +27,8 @@ struct link {
 	struct whereabouts at;	/* the endpoint that is dialled */
 	struct whereabouts other;	/* a second one */
 	uint64_t peer;		/* 0: not dialled */
-	bool up, welcome, greeted;	/* greeted: it was there once */
+	bool up, welcome, greeted;	/* greeted: it was there once, */
+	bool answered;		/* and at this endpoint, since it was dialled */
 	bool expected;		/* its WELCOME must name this run: else it has
 				   lost its variables, even with this life */
 	uint64_t heard, since;	/* since: the connection was made, or
@@ -75,6 +78,7 @@ fleet_new(char *const *endpoint, size_t servers,
 	for (size_t i = 0; i < servers; i++) {
 		fl->link[i].since = now;
 		fl->link[i].trip = WIRE_NONE;
+		fl->link[i].placed = now;
 		if (endpoint[i] && fleet_place(fl, i, endpoint[i], f) < 0) {
 			fleet_free(fl);
 			return NULL;
@@ -350,7 +354,7 @@ dial(struct fleet *fl, size_t server, const char *endpoint, struct fail *f)
 	if (l->peer)
 		outbox_hang_up(fl->outbox, l->peer);
 	l->peer = peer;
-	l->up = l->welcome = l->only_standby = false;
+	l->up = l->welcome = l->answered = l->only_standby = false;
 	return 0;
 }
 
@@ -400,7 +404,6 @@ fleet_seek(struct fleet *fl, size_t server, const char *endpoint)
 	refuse_registrar(fl, server, &other->registrar);
 	free(other->endpoint);
 	*other = (struct whereabouts){ .endpoint = mem_text(endpoint) };
-	fl->link[server].placed = fl->began;
 }
 
 const char *
@@ -454,6 +457,22 @@ is_endpoint(const char *endpoint, const char *of)
 	return of && strcmp(endpoint, of) == 0;
 }
 
+/*
+ * The server with the variables may yet answer at its endpoint, as a standby
+ * that took over does after the coordinator was started again.  Who registered
+ * elsewhere is looked for in turn with it.
+ */
+static void
+seek_registrar(struct fleet *fl, size_t server, uint64_t peer,
+	       const char *endpoint)
+{
+	struct whereabouts *other = &fl->link[server].other;
+
+	if (!is_endpoint(endpoint, other->endpoint))
+		fleet_seek(fl, server, endpoint);
+	other->registrar = peer;
+}
+
 int
 fleet_register(struct fleet *fl, uint64_t server, uint64_t peer,
 	       const char *endpoint, uint64_t now, struct fail *f)
@@ -469,6 +488,10 @@ fleet_register(struct fleet *fl, uint64_t server, uint64_t peer,
 	if (!is_endpoint(endpoint, l->at.endpoint)) {
 		if (l->welcome)
 			return fail_elsewhere(fl, server, f);
+		if (l->at.life && !l->answered) {
+			seek_registrar(fl, server, peer, endpoint);
+			return 0;
+		}
 		/* Who registered with the first endpoint may yet be it. */
 		if (is_endpoint(endpoint, l->other.endpoint))
 			r = dial_other_endpoint(fl, server, now, f);
@@ -762,7 +785,7 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 		fl->changed = true;
 	}
 	l->at.life = m->welcome.life;
-	l->welcome = l->greeted = true;
+	l->welcome = l->greeted = l->answered = true;
 	refuse_registrar(fl, i, &l->other.registrar);
 	l->dials = 0;
 	l->expected = l->only_standby = l->hangs = false;
@@ -821,7 +844,8 @@ fleet_receive(struct fleet *fl, uint64_t peer, const struct message *m,
  * How long, in ms, a server is looked for at one endpoint: a lease at first,
  * then twice as long each time, up to a quarter of the patience.  So a server
  * whose answer takes longer than a lease is found, too.  An endpoint with only
- * a standby is left at once.
+ * a standby is left at once, and one that cannot be connected to soon if
+ * somebody who registered waits at the other.
  */
 static uint64_t
 search_ms(const struct link *l, uint64_t lease, uint64_t patience)
@@ -830,6 +854,8 @@ search_ms(const struct link *l, uint64_t lease, uint64_t patience)
 
 	if (l->only_standby)
 		return REDIAL_MS;
+	if (l->other.registrar && !l->up)
+		return lease < CONNECT_MS ? lease : CONNECT_MS;
 	for (unsigned i = 1; i < l->dials && 2 * ms <= patience / 4; i++)
 		ms *= 2;
 	return ms;

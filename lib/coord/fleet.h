@@ -151,6 +151,8 @@ void fleet_returned(struct fleet *);
 /*
  * Takes the endpoint that a server registered by this peer, and dials it; if it
  * is that at which the server was looked for before, both are tried in turn.
+ * If the program that has the variables has not answered yet at the endpoint
+ * that is dialled, as after a start of the coordinator, that one comes first.
  * -1: there is no such server (FAIL_CONFIG), it is alive at another endpoint
  * (FAIL_AGAIN), or the endpoint cannot be dialled.  If the server is found at
  * another endpoint later, that peer is refused then (FAIL_AGAIN).

@@ -173,7 +173,12 @@ registered_twice(void)
 	post_clear();
 	ok(fleet_register(fl, 1, CALLER, "node:3", now, &f) == 0 &&
 	   fleet_register(fl, 1, CALLER + 1, "node:2", now, &f) == 0);
-	ok(strcmp(fleet_endpoint(fl, 1), "node:2") == 0);
+	named(strcmp(fleet_endpoint(fl, 1), "node:3") == 0,
+	      "the standby that took over may answer yet");
+	now += 2 * LEASE;
+	equals(tick(), 0);
+	named(strcmp(fleet_endpoint(fl, 1), "node:2") == 0,
+	      "who registered elsewhere is called after it");
 	now += 2 * LEASE;
 	equals(tick(), 0);
 	named(strcmp(fleet_endpoint(fl, 1), "node:3") == 0,
@@ -181,6 +186,40 @@ registered_twice(void)
 	post_clear();
 	ok(comes(1000 + post_dialled, 9, NULL) &&
 	   says(CALLER + 1, MESSAGE_REFUSED));
+	end();
+}
+
+/* The coordinator is started again, while server 1 is a standby that took over
+   at node:3, and its predecessor, started again, registers from node:2. */
+static void
+registered_first(bool there)
+{
+	const uint64_t long_lease = 4 * LEASE;
+
+	begin(NULL);
+	comes(A, 6, NULL);
+	ok(fleet_place(fl, 1, "node:3", &f) == 0);
+	fleet_resume(fl, 1, 8, TERM);
+	ok(fleet_register(fl, 1, CALLER, "node:2", now, &f) == 0);
+	now += 2 * LEASE - 1;
+	equals(fleet_tick(fl, now, long_lease, TIMEOUT, PATIENCE, &f), 0);
+	if (there)
+		fleet_up(fl, 1000 + post_dialled, now);
+	now++;
+	equals(fleet_tick(fl, now, long_lease, TIMEOUT, PATIENCE, &f), 0);
+	if (there) {
+		post_clear();
+		ok(comes(1000 + post_dialled, 8, ours) &&
+		   says(CALLER, MESSAGE_REFUSED));
+		named(fleet_holds(fl, 1),
+		      "the one with the variables is found");
+	} else {
+		named(strcmp(fleet_endpoint(fl, 1), "node:2") == 0,
+		      "it is not waited for a lease if nobody is there");
+		post_clear();
+		ok(comes(1000 + post_dialled, 9, NULL));
+		named(!fleet_holds(fl, 1), "the one that registered has none");
+	}
 	end();
 }
 
@@ -235,6 +274,8 @@ registration(void)
 		     "node:5") == 0, "if it is not, it is refused");
 	end();
 	registered_twice();
+	registered_first(true);
+	registered_first(false);
 	post_cannot_dial = true;
 	begin("node:2");
 	ok(!fl && fails(-1, FAIL_PEER, "server 0"));
