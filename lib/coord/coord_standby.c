@@ -266,13 +266,27 @@ standby_compare(struct coord *c)
 	}
 }
 
+/*
+ * Can the standby take the place of a server that has lost its variables?  Not
+ * if it is the standby of the server's present life: it began to follow when
+ * the variables were lost already, and has no more than its server.
+ */
+static bool
+has_more(const struct coord *c, size_t server)
+{
+	return c->standbys->of[server].of !=
+		fleet_incarnation(c->fleet, server);
+}
+
 void
 standby_write(const struct coord *c, size_t server, struct pack *out)
 {
 	const struct standby_state *u = &c->standbys->of[server];
+	const bool useful = u->counted && (fleet_holds(c->fleet, server) ||
+					   has_more(c, server));
 
-	pack_uint(out, u->counted ? u->life : 0);
-	pack_text(out, u->counted ? u->endpoint : "");
+	pack_uint(out, useful ? u->life : 0);
+	pack_text(out, useful ? u->endpoint : "");
 }
 
 void
@@ -396,16 +410,13 @@ standby_begin_term(struct coord *c)
 	}
 }
 
-/* A standby of the server's present life is not promoted: it began to follow
-   when that server had already lost its variables, and has no more than it. */
 bool
 standby_step_in(struct coord *c, uint64_t now)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < c->o.servers; i++)
-		if (!fleet_holds(c->fleet, i) &&
-		    c->standbys->of[i].of != fleet_incarnation(c->fleet, i))
+		if (!fleet_holds(c->fleet, i) && has_more(c, i))
 			any = promote(c, i, now) || any;
 	return any;
 }

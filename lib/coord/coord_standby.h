@@ -34,8 +34,8 @@ bool standby_step_in(struct coord *, uint64_t now_ms);
 void standby_notify(struct coord *, uint64_t now_ms);
 /*
  * Write and read, for one server, the life of the standby that is counted on
- * (0: none) and its endpoint; of: the life of the server.  standby_resume()
- * dials the standbys that were read.
+ * and can take over (0: none) and its endpoint; of: the life of the server.
+ * standby_resume() dials the standbys that were read.
  */
 void standby_write(const struct coord *, size_t server, struct pack *);
 void standby_read(struct coord *, size_t server, uint64_t of,
