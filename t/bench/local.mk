@@ -60,6 +60,7 @@ BENCHES += %D%/queue
 check_PROGRAMS += $(BENCH_BINARIES)
 CLEANFILES += %D%/results.jsonl %D%/scaling.tsv %D%/scaling.svg
 EXTRA_DIST += %D%/accuracy
+EXTRA_DIST += %D%/allreduce.c
 EXTRA_DIST += %D%/bench.h
 EXTRA_DIST += %D%/bench.sh
 EXTRA_DIST += %D%/ckpt
