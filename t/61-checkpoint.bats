@@ -635,6 +635,18 @@ $why; the newest is ckpt-00000003\$"
 	run -0 ps-ckpt verify "$dir"
 }
 
+# The average of squares is inf after the first step, and inf - inf after the
+# second, while the largest average so far stays inf.
+@test "a slot that is no number is not saved, though the values are finite" {
+	one 0.1 'adam amsgrad=true' 0.1
+	printf '%s\n' x,u,y 1e25,7,1 1,7,1 >data.csv
+	run -65 --separate-stderr train 1 'train 2' --results=none
+	assert_regex "$stderr" "w/kernel@velocity has numbers that are not \
+finite: the run has diverged"
+	run -0 names
+	assert_output ""
+}
+
 @test "one that was saved nevertheless is told from others" {
 	cp -r "$SRC/t/golden/diverged/." "$dir"
 	one 0.1

@@ -67,6 +67,14 @@ struct checkpoint_counts {
 					   were imported */
 };
 
+/*
+ * May an array be saved?  Its largest absolute value is that of
+ * kernel_largest().  A value that is not finite spoils all that is computed
+ * from it, and so does a slot that is NaN.  A slot may be infinite, as a sum of
+ * squares may become: then only its own value is no longer trained.
+ */
+bool checkpoint_sound(const char *slot, float largest);
+
 /* What MANIFEST.json has of a part, so that damage to the part is found. */
 struct checkpoint_part {
 	uint64_t size;			/* bytes of the file */

@@ -43,11 +43,16 @@ add_row(const struct checkpoint_array *a, const struct table_walk *at,
 					   they are checked, hashed, written */
 
 /*
- * Refuse numbers that make a checkpoint useless: a value that is not finite
- * spoils all that is computed from it, and so does a slot that is NaN.  A slot
- * may be infinite, as a sum of squares may become: then only its own value is
- * no longer trained.
+ * With -fno-trapping-math gcc 12 takes "isfinite(x) || (slot && isinf(x))" for
+ * true of a NaN.
  */
+bool
+checkpoint_sound(const char *slot, float largest)
+{
+	return *slot ? !isnan(largest) : isfinite(largest);
+}
+
+/* Refuse numbers that make a checkpoint useless. */
 static int
 check_numbers(const struct checkpoint_array *a, const void *x, size_t n,
 	      struct fail *f)
@@ -58,7 +63,7 @@ check_numbers(const struct checkpoint_array *a, const void *x, size_t n,
 	const int length = (int)(a->table && rows_part(&part, name) ?
 				 part.table : strlen(name));
 
-	if (isfinite(largest) || (*a->slot && isinf(largest)))
+	if (checkpoint_sound(a->slot, largest))
 		return 0;
 	return fail(f, FAIL_DATA, "%.*s%s%s has numbers that are not finite: "
 		    "the run has diverged", length, name,

@@ -190,12 +190,11 @@ describe_unsound(struct checkpoint *c, void (*say)(const char *format, ...),
 
 	e = checkpoint_entries(c, &n);
 	for (size_t i = 0; i < n; i++, e++) {
-		/* A slot may be infinite: see checkpoint_write_part(). */
 		if (manifest_is_number(e->slot))
 			continue;
 		if (find_largest(c, e, &largest, f) < 0)
 			return -1;
-		if (isfinite(largest) || (*e->slot && isinf(largest)))
+		if (checkpoint_sound(e->slot, largest))
 			continue;
 		length = (int)(rows_part(&part, e->variable) ? part.table :
 			       strlen(e->variable));
