@@ -633,6 +633,9 @@ $why; the newest is ckpt-00000003\$"
 		od -An -tx4' - "$dir"
 	assert_output " 7f800000"
 	run -0 ps-ckpt verify "$dir"
+	ps-ckpt convert --slots "$dir" all.npz
+	run -0 ps-ckpt import -m model.ps all.npz again
+	run -0 ps-ckpt diff --slots "$dir" again
 }
 
 # The average of squares is inf after the first step, and inf - inf after the

@@ -407,8 +407,8 @@ apply_counts(struct import *x, const char *path, struct fail *f)
 	return 0;
 }
 
-/* Refuse numbers that are not finite: training could not recover from them, and
-   a later message would not name the file. */
+/* Refuse numbers that no checkpoint may have: training could not recover from
+   them, and a later message would not name the file. */
 static int
 check_finite(const struct import *x, const char *path, struct fail *f)
 {
@@ -419,7 +419,8 @@ check_finite(const struct import *x, const char *path, struct fail *f)
 			const struct target *t = &g->target[k];
 
 			if (t->given && !t->integers &&
-			    !kernel_finite(t->values, t->rows * g->width))
+			    !checkpoint_sound(t->slot, kernel_largest(
+					t->values, t->rows * g->width)))
 				return fail(f, FAIL_DATA, "%s: '%s%s%s' has "
 					    "numbers that are not finite, or "
 					    "too large for a float", path,
