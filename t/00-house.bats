@@ -2,7 +2,7 @@
 
 load lib.bash
 
-# Everything that somebody wrote, without what was built among it.
+# written - print the source files, without the files that a build makes.
 written() {
 	find "$SRC" \( -name autom4te.cache -o -name build-aux -o -name .git \
 		-o -name '.deps' -o -path "$SRC/pskit-*" \
@@ -50,7 +50,7 @@ written() {
 	diff /dev/null broken
 }
 
-# The folders where one still does.
+# The folders in which files still name each other in a circle.
 circles="base"
 
 @test "no file of a folder names another one in a circle" {
@@ -119,7 +119,7 @@ circles="base"
 	written | sort >files
 	xargs -d '\n' grep -nH '[[:blank:]]$' <files >broken || true
 	diff /dev/null broken
-	# grep counts what follows the last newline, too.
+	# grep also counts an incomplete last line.
 	xargs -d '\n' grep -cH '' <files | sed 's/.*://' >lines
 	xargs -d '\n' wc -l <files | awk '$2 != "total" { print $1 }' >newlines
 	paste files lines newlines | awk '$2 != $3 { print $1 }' >broken
@@ -147,7 +147,7 @@ options() {
 	diff /dev/null long
 }
 
-@test "no word is used that another one has taken the place of" {
+@test "no word is used that the project has replaced by another one" {
 	git -C "$SRC" rev-parse --git-dir >/dev/null 2>&1 ||
 		skip "no checkout, which says which files are ours"
 	run -0 "$SRC/t/words"
@@ -193,7 +193,7 @@ options() {
 		sed '/^\.Ed$/q' | sed '1d; $d' | diff - "$SRC/man/roles.txt"
 }
 
-@test "no sentence of the manual hides its subject" {
+@test "every sentence of the manual begins with a noun or a command" {
 	command -v python3 >which || skip "no python3"
 	"$SRC/t/prose" -l >counted
 	grep -qE '^total +[0-9]{4}' counted
@@ -201,7 +201,7 @@ options() {
 	diff /dev/null hidden
 }
 
-@test "the manual pages name only pages that there are" {
+@test "the manual pages name only pages that exist" {
 	local name section
 	[ "$(programs | wc -l)" -ge 7 ] || skip "not every program is built"
 	sed -n 's/^\.Xr \(ps[a-z-]*\) \([1-9]\).*/\1 \2/p' "$SRC"/man/*.[1-9] |
@@ -233,14 +233,14 @@ options() {
 	diff /dev/null broken
 }
 
-@test "every file of tests begins with what it is about" {
+@test "every file of tests begins with a sentence about it" {
 	run -0 "$SRC/t/legend"
 	assert_equal "$(grep -cE '^  [0-9][0-9]-[a-z-]+ +[^ ]' <<<"$output")" \
 		"$(ls "$SRC"/t/*.bats | wc -l)"
 	assert_equal "$(grep -c '^[A-Z]' <<<"$output")" 9
 }
 
-@test "the tests that the pages name are there" {
+@test "the tests that the pages name exist" {
 	local name
 	{
 		sed -n 's/^\.\(Pq \)\{0,1\}Pa \(t\/.*\)/\2/p' "$SRC"/man/*.[1-9]
@@ -268,7 +268,7 @@ options() {
 	diff /dev/null broken
 }
 
-@test "shellcheck has nothing to say about the scripts" {
+@test "shellcheck has no complaint about the scripts" {
 	command -v shellcheck || skip "no shellcheck"
 	written | while read -r file; do
 		! head -n 1 "$file" | grep -qE '^#!.*[ /](ba)?sh$' ||

@@ -1,4 +1,4 @@
-# What every program does with its command line.
+# The command line of every program.
 
 load lib.bash
 
@@ -32,7 +32,7 @@ refused() {
 	[[ $stderr == "$1: "*"; try '$1 --help'" ]] || fail "$stderr"
 }
 
-@test "an option that there is not is refused in one line" {
+@test "an unknown option is refused in one line" {
 	for program in $(programs); do
 		refused "$program" -Z
 		refused "$program" --no-such-option
@@ -66,7 +66,7 @@ refused() {
 	run -0 ps-ckpt --help=safetensors
 	assert_line --regexp "^  convert "
 	assert_line --regexp "^  import "
-	# The letter takes no word: what is behind it are letters.
+	# The letter takes no word: the characters behind it are letters.
 	run -0 ps-coord -hq
 	assert_output --partial "usage: ps-coord"
 }
@@ -78,12 +78,12 @@ refused() {
 	done
 }
 
-# The programs with the options that it takes to have peers.
+# peers - print each program with the options that give it peers.
 peers() {
 	programs | grep -vE '^ps-(local|node)$'
 }
 
-@test "an empty argument is none, and the option is named" {
+@test "an empty argument is refused, and the error names the option" {
 	for program in $(peers); do
 		refused "$program" -f ""
 		[[ $stderr == "$program: -f: needs an argument;"* ]]
@@ -126,7 +126,7 @@ peers() {
 	done
 }
 
-@test "output that nobody reads any more is the end, without a word" {
+@test "a program whose output has lost its reader ends without a message" {
 	mkfifo unread
 	for program in $(programs); do
 		run -141 bash -c 'exec 8<>unread 9>unread 8>&-
@@ -136,7 +136,8 @@ peers() {
 	done
 }
 
-# completes WORD... - what bash would make of the last one; = is one by itself.
+# completes WORD... - print bash's completions of the last word; = is a word of
+# its own.
 completes() {
 	run -0 bash -c 'compopt() { :; }
 		. "$SRC/bin/completion.bash"
@@ -144,7 +145,7 @@ completes() {
 		_pskit && printf "%s\n" "${COMPREPLY[@]}"' completion "$@"
 }
 
-@test "every option that is in a usage is in the list behind it" {
+@test "every option of a usage is in the list of options below it" {
 	for program in $(programs); do
 		"$program" --help >help
 		sed '/^$/,$d' help >usage
@@ -201,7 +202,7 @@ completes() {
 	assert_output "async"
 }
 
-@test "bootstrap --help says its usage, and does nothing" {
+@test "bootstrap --help prints its usage, and does nothing" {
 	cp "$SRC/bootstrap" .
 	run -0 ./bootstrap --help
 	assert_line --index 0 "usage: ./bootstrap [OPTION OF CONFIGURE...]"

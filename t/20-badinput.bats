@@ -24,28 +24,31 @@ setup() {
 	echo '+1 1:1 2:1' >train.svm
 }
 
-# one STATUS LINE COMMAND... - it ends so, and says that and nothing else.
+# one STATUS LINE COMMAND... - check that the command ends with the status and
+# prints only this line.
 one() {
 	run "-$1" --separate-stderr timeout 30 "${@:3}"
 	assert_equal "$stderr" "$2"
 }
 
-# cluster MODEL INPUT... - train it here; what ps-coord says is on standard
-# error, and the workers' own lines are in members.
+# cluster MODEL INPUT... - train the model; the messages of ps-coord go to
+# standard error, those of the workers to the file members.
 cluster() {
 	ps-local --log=members -- --repeat "${@:2}" -- \
 		ps-coord -m "$1" <<<$'train 3\njoin'
 }
 export -f cluster
 
-# bad_model MESSAGE - model.ps is refused with it, before anybody is needed.
+# bad_model MESSAGE - check that model.ps is refused with this message, before
+# ps-coord waits for servers or workers.
 bad_model() {
 	one 78 "ps-coord: model.ps:$1" ps-coord -m model.ps -s ipc://none \
 		/dev/null
 	assert_output ""
 }
 
-# bad_data STATUS MESSAGE MODEL FILE - a run over it ends with it.
+# bad_data STATUS MESSAGE MODEL FILE - check that a run over the file ends with
+# the status and the message.
 bad_data() {
 	one "$1" "ps-coord: $4$2" bash -c "cluster $3 $4"
 	assert_line --index 0 --partial '"error":'
@@ -54,13 +57,13 @@ bad_data() {
 	rm members
 }
 
-# bad_rows MESSAGE ROW... - the same for svmlight.
+# bad_rows MESSAGE ROW... - the same for rows of svmlight.
 bad_rows() {
 	printf '%s\n' "${@:2}" >bad.svm
 	bad_data 65 "$1" model.ps bad.svm
 }
 
-# bad_table MESSAGE ROW... - the same for CSV.
+# bad_table MESSAGE ROW... - the same for rows of CSV.
 bad_table() {
 	printf '%s\n' "${@:2}" >bad.csv
 	bad_data 65 "$1" csv.ps bad.csv
@@ -89,7 +92,7 @@ bad_table() {
  a float"
 }
 
-@test "a layer that leads nowhere is a warning" {
+@test "a layer that does not lead to the loss is a warning" {
 	echo 'side = linear x units=3' >>model.ps
 	one 0 "ps-coord: model.ps:6: side leads to neither the loss nor a\
  metric; it can be left out" ps-coord -m model.ps -s 1 --plan
@@ -105,7 +108,7 @@ bad_table() {
 	bad_model "1: vocab_file= names no file"
 }
 
-@test "vocabulary files that are too large to be carried" {
+@test "vocabulary files that are too large for a model" {
 	yes "$(printf %01000d 0)" | head -n 35000 | nl -nrz >words
 	sed 's/$/ more/' words >more
 	printf '%s\n' 'input x string vocab_file=words' \
@@ -117,7 +120,7 @@ bad_table() {
 		ps-coord -m model.ps -s ipc://none /dev/null
 }
 
-@test "a file of another program in place of text" {
+@test "a binary file in place of text" {
 	local kind
 	while read -r bytes kind; do
 		# shellcheck disable=SC2059 # with bytes
@@ -140,8 +143,8 @@ bad_table() {
 	bad_rows ":1: id 2 after 3; they must ascend" '+1 3:1 2:1'
 }
 
-# Each that ends with it says so, and nobody says it twice.
-@test "a bad record is said once by each program, whatever goes on" {
+# Each program that ends because of the record reports it, and only once.
+@test "each program reports a bad record once, whatever else it reports" {
 	local why="bad.svm:2: '1-1' is not id:number"
 	printf '%s\n' '+1 1:1' '+1 1-1' '+1 1:1' >bad.svm
 	start ps-serve -b "ipc://$PWD/s"
@@ -197,7 +200,7 @@ bad_table() {
 	bad_data 65 ": truncated gzip input" model.ps short.svm.gz
 }
 
-@test "a cluster that is none" {
+@test "a cluster description that is not valid" {
 	local ps='"ps":["127.0.0.1:2"]' worker='"worker":["127.0.0.1:3"]'
 	local one='"chief":["127.0.0.1:1"]'
 	local two='"chief":["127.0.0.1:1","127.0.0.1:4"]'
@@ -221,7 +224,7 @@ bad_table() {
 	done
 }
 
-@test "a cluster without the chief, for programs that look for it" {
+@test "a cluster without the chief, for programs that need its address" {
 	local why="TF_CONFIG: cluster: there is no chief, which is the \
 coordinator: add it, or say"
 	local members='"worker":["h1:1"],"ps":["h2:1"],"relay":["h3:1"]'
@@ -229,11 +232,11 @@ coordinator: add it, or say"
 	one 78 "ps-work: $why -c" ps-work x
 	one 78 "ps-eval: $why -C or -c" ps-eval x
 	one 78 "ps-relay: $why -c" ps-relay
-	# Who was told by other means needs none.
+	# A program that gets the address in another way needs no chief.
 	PS_COORD=ipc://none run -0 ps-work --check none.svm
 }
 
-@test "a worker's command line, without a run" {
+@test "a worker's command line is checked without a run" {
 	run -0 --separate-stderr ps-work --check -c ipc://none none.svm
 	assert_equal "$output$stderr" ""
 	one 64 "ps-work: -F: there is no format 'xml'; try 'ps-work --help'" \
@@ -244,8 +247,8 @@ coordinator: add it, or say"
 		ps-work --check -c ipc://none --key=none.key none.svm
 }
 
-# For each of the programs that use one.
-@test "an endpoint that is none" {
+# For each of the programs that take an endpoint.
+@test "an endpoint that is not valid" {
 	local at=tcp://127.0.0.1:99999
 	local why="'$at' has no usable port: '99999' is not a number from"
 	one 64 "ps-serve: $why 0 to 65535" ps-serve -b $at
@@ -257,7 +260,7 @@ coordinator: add it, or say"
 	one 64 "ps-eval: $why 1 to 65535" ps-eval -c $at train.svm
 }
 
-@test "how checkpoints are kept, without a place for them" {
+@test "options about checkpoints, without a directory for them" {
 	local option
 	for option in every=10 every=5m keep=3 restore=latest; do
 		one 64 "ps-coord: --${option%=*} needs --checkpoint; try\
@@ -265,7 +268,7 @@ coordinator: add it, or say"
 	done
 }
 
-@test "a run to be suspended, without a place for its journal" {
+@test "a run that may be suspended, without a place for its journal" {
 	one 64 "ps-coord: --suspend needs --checkpoint or --journal; try\
  'ps-coord --help'" ps-coord -m model.ps -s ipc://none --suspend /dev/null
 }
@@ -291,14 +294,15 @@ coordinator: add it, or say"
 	refute_output --partial '"step":'
 	run ls ckpt other
 	refute_output --partial ckpt-
-	# Where the journal is elsewhere nothing is known, until it is tried.
+	# With the journal in another place only a checkpoint shows the
+	# difference.
 	run -66 --separate-stderr ps-local -s 2 -C "$PWD/other" -- --repeat \
 		train.svm -- ps-coord -m model.ps --checkpoint=ckpt \
 		--journal=journal <<<train
 	assert_output --partial '"step":'
 }
 
-@test "servers that have a directory for checkpoints, and nobody saves any" {
+@test "servers have a directory for checkpoints, and the coordinator has none" {
 	run -0 --separate-stderr ps-local -s 2 -C "$PWD/other" -- --repeat \
 		train.svm -- ps-coord -m model.ps <<<train
 	assert_equal "$stderr" "ps-serve[0]: this run saves nothing in \
@@ -311,7 +315,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	assert_equal "$stderr" ""
 }
 
-@test "what the run would refuse before anybody is needed, the plan does, too" {
+@test "--plan refuses what a run refuses before it waits for members" {
 	local cases=(
 	64 "server 0: 'foo' is neither tcp://HOST:PORT nor ipc://PATH" "-s foo"
 	64 "server 1: 'tcp://a' has no port" "-s tcp://b:1,tcp://a"
@@ -337,15 +341,15 @@ $PWD/other: ps-coord has no --checkpoint"
 'ps-coord --help'" ps-coord -m model.ps --plan
 }
 
-@test "requests that are in no file" {
+@test "a file of requests that does not exist" {
 	one 66 "ps-coord: .: it is a directory" \
 		ps-coord -m model.ps -s ipc://none .
 	one 66 "ps-coord: cannot open none: No such file or directory" \
 		ps-coord -m model.ps -s ipc://none none
 }
 
-# What fails before the run has begun is no run to go on with: the next one
-# may be of another model.
+# A start that fails is not a run that can be resumed: the next start may use
+# another model.
 @test "a start that fails leaves no journal" {
 	local why="cannot write none/results: No such file or directory"
 	one 73 "ps-coord: $why" ps-coord -m model.ps -s ipc://none \
@@ -359,7 +363,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	stop
 }
 
-@test "a journal that is somebody else's file, which stays" {
+@test "a journal that is another program's file, which is not changed" {
 	printf 'notes of %s\n' 1 2 3 >notes
 	cp notes before
 	one 65 "ps-coord: notes: holds something other than records" \
@@ -371,7 +375,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	cmp model.ps before
 }
 
-@test "results where what is read is, which stays" {
+@test "results in a file that the program reads, which is not changed" {
 	echo train >requests
 	ln requests same
 	for file in requests same model.ps train.svm; do
@@ -387,7 +391,7 @@ $PWD/other: ps-coord has no --checkpoint"
 		-o journal requests
 }
 
-@test "an ipc endpoint where something else is, which stays" {
+@test "an ipc endpoint at the path of another file, which is not changed" {
 	echo notes >notes
 	one 73 "ps-serve: cannot listen on ipc://notes: it is not a socket" \
 		ps-serve -b ipc://notes
@@ -410,7 +414,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	stop
 }
 
-@test "requests behind a byte order mark" {
+@test "requests after a byte order mark" {
 	printf '\xef\xbb\xbftrain 2\njoin\n' >requests
 	run -0 --separate-stderr ps-local -- --repeat train.svm -- \
 		ps-coord -m model.ps requests
@@ -427,9 +431,9 @@ $PWD/other: ps-coord has no --checkpoint"
 		ps-coord -m model.ps /dev/null
 }
 
-# Who gives a server for the coordinator, or the other way round, does it no
-# harm, and trying again will not help.
-@test "an address of another kind of program" {
+# A server's address in place of the coordinator's, or the other way round, does
+# the program there no harm; the status says that a second try is useless.
+@test "the address of another kind of program" {
 	local why="it is a server, not a coordinator"
 	start ps-serve -b "ipc://$PWD/s"
 	one 78 "ps-work: coordinator ipc://s: $why" \
@@ -453,7 +457,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	assert_output ""
 }
 
-@test "a host that nobody knows" {
+@test "a host that has no address" {
 	local at=tcp://nohost.invalid:1
 	local why="$at: no host is called nohost.invalid"
 	one 69 "ps-serve: $why" ps-serve -q --insecure -w 50ms -b $at
@@ -465,7 +469,7 @@ $PWD/other: ps-coord has no --checkpoint"
 		ps-coord -w 50ms -m model.ps -b ipc://c -s $at /dev/null
 }
 
-@test "a lease, or a timeout, of no time" {
+@test "a lease, or a timeout, of zero" {
 	local why="'0' is not a duration such as 500ms, 5s, 2m; try"
 	for program in ps-serve ps-work ps-coord; do
 		one 64 "$program: --lease: $why '$program --help'" \
@@ -476,12 +480,12 @@ $PWD/other: ps-coord has no --checkpoint"
 		ps-coord --patience=0
 }
 
-@test "a cluster without an end" {
+@test "a cluster description that has no end" {
 	one 78 "ps-work: endless: more than 16 MiB" bash -c '
 		mkfifo endless && { yes >endless & } && ps-work -f endless -'
 }
 
-@test "variables that no memory holds" {
+@test "variables that exceed any memory" {
 	sed 's/sparse.*/sparse[1099511627776]/' model.ps >large.ps
 	run -78 --separate-stderr timeout 30 ps-local -- train.svm -- \
 		ps-coord -m large.ps <<<train
@@ -490,7 +494,7 @@ $PWD/other: ps-coord has no --checkpoint"
  parts for them (ps-coord --partition), or fewer rows" ]]
 }
 
-@test "a step that leads to infinite numbers" {
+@test "a step that makes weights infinite" {
 	sed 's/binary_cross.*/mean_squared_error logit/; s/binary/float/' \
 		csv.ps >square.ps
 	printf 'a,y\n1e30,-1e30\n' >large.csv
@@ -500,7 +504,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	assert_line --index 0 --partial '"step":0,"worker":"worker:0","error":'
 }
 
-@test "data that are no UTF-8: the results say where they are" {
+@test "data that are not UTF-8: the results name the place" {
 	printf 'a,y\nr\xe9sum\xc3\xa9\xe9,1\n' >bad.csv
 	run -65 --separate-stderr cluster csv.ps bad.csv
 	assert_line --index 0 --partial \
@@ -524,8 +528,8 @@ $PWD/other: ps-coord has no --checkpoint"
 		ps-coord -m model.ps -s ipc://none -b "$at" /dev/null
 }
 
-# Workers elsewhere would call their own machine.
-@test "an address that is none to be told" {
+# Workers on other machines would connect to their own machine.
+@test "an address that workers cannot use is not published" {
 	local at why
 	for at in 'tcp://*:4000' tcp://0.0.0.0:4000; do
 		why="-b: others are to call $at: say which address of this"
@@ -543,7 +547,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	assert_output '{"op":"train","steps":1,"cancelled":true}'
 }
 
-@test "where workers are to call is told if nobody has chosen it" {
+@test "the coordinator prints its endpoint if the system chose it" {
 	local bind
 	for bind in "" "-b tcp://127.0.0.1:*"; do
 		# shellcheck disable=SC2086 # an option or none
@@ -566,7 +570,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	wait "$pid"
 }
 
-@test "what waits behind a bad record does not bury what is wrong with it" {
+@test "lines about cancelled requests do not hide the error of a bad record" {
 	printf '%s\n' '+1 1:1' '-1 2:x' >bad.svm
 	one 65 "ps-coord: bad.svm:2: '2:x' is not id:number" bash -c \
 		'yes train 2>/dev/null | head -n 5000 | ps-local --log=members \
@@ -576,7 +580,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	same='"steps":([0-9]*),"requests":\1,"cancelled":true'
 	assert_line --index 1 --regexp "^\{\"op\":\"train\",$same}\$"
 	assert_equal "${#lines[@]}" 2
-	# Of a loop, as many have, each kind has one.
+	# A long series of errors, as of a loop, has one line for each kind.
 	one 65 "ps-coord: bad.svm:2: '2:x' is not id:number" bash -c \
 		'for ((i = 0; i < 1000; i++)); do
 			printf "%s\n" "train 2" "eval train.svm" join
@@ -608,7 +612,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	stop
 }
 
-@test "the index of a server that nobody asks for" {
+@test "the index of a server, where no option uses it" {
 	one 64 "ps-serve: -i: of use with -c or --durable=wal alone; try\
  'ps-serve --help'" ps-serve -i 3
 }
@@ -665,7 +669,7 @@ folder; --vocab-anywhere takes it from where it is"
 	one 77 "ps-coord: $why" ps-coord -m model/m.ps -s ipc:///tmp/a
 	run -0 ps-local -C ckpt -- train.csv -- ps-coord -m model/m.ps \
 		--vocab-anywhere --checkpoint=ckpt <<<train
-	# Nobody reads it again: it has come with the model.
+	# The file is not read again: its words have come with the model.
 	rm words
 	run -0 ps-eval -C ckpt train.csv
 	ps-ckpt convert ckpt m.npz
@@ -676,7 +680,7 @@ folder; --vocab-anywhere takes it from where it is"
 try 'ps-ckpt --help'" ps-ckpt show --vocab-anywhere ckpt
 }
 
-@test "what steers a terminal reaches neither logs nor results" {
+@test "control characters of a terminal reach neither logs nor results" {
 	local evil=$'a\x1b[31m\xc2\x9b31m\xe2\x80\xaeb\x9b\x7f' file
 	local seen='a?[31m?31m?b??'
 	printf 'input x float\nlabel y float\np = linear x
@@ -689,7 +693,7 @@ loss mean_squared_error p\n' >c.ps
 	assert_output --partial "$seen.csv:2: x: '$seen' is not"
 	printf '%s\n' "$output" >out
 	printf '%s\n' "$stderr" >err
-	# Words of a request, of a model and of the command line.
+	# Texts of a request, of a model and of the command line.
 	printf '%s\n' "train $evil" >requests
 	run -65 --separate-stderr ps-local -- train.svm -- \
 		ps-coord -m model.ps requests
@@ -709,14 +713,14 @@ try 'ps-eval --help'" ps-eval -B "$evil" -C c train.svm
 	done
 }
 
-# dirty N FILE - N records, of which every 50th is bad.
+# dirty N FILE - write N records, of which every 50th is bad.
 dirty() {
 	awk -v n="$1" 'BEGIN { srand(1)
 		for (i = 1; i <= n; i++)
 			print i % 50 ? i % 2 " 1:1 2:" rand() : "? 1:1" }' >"$2"
 }
 
-@test "malformed records, up to so many, are passed over" {
+@test "malformed records, up to the limit, are skipped" {
 	dirty 1000 a.svm
 	grep -v '?' a.svm >good.svm
 	run -0 --separate-stderr ps-local -C ckpt -- --max-bad=20 a.svm -- \
@@ -728,7 +732,7 @@ passed over"* ]]
 	[[ $stderr != *"a.svm:550: "* ]]
 	[[ $stderr == *"20 malformed records passed over"* ]]
 
-	# It is as if they were not there.
+	# The score is the same as without the malformed records.
 	run -0 --separate-stderr ps-eval -C ckpt good.svm
 	local scores=${output/,\"seconds\"*/}
 	run -0 --separate-stderr ps-eval -C ckpt --max-bad=20 a.svm
@@ -750,7 +754,7 @@ passed over; try 'ps-eval --help'" ps-eval -C ckpt --predict --max-bad=1 a.svm
 	assert_line --index 0 --partial '"examples":980,'
 	assert_line --index 1 --partial '"examples":980,'
 	assert_output --partial '"records":1000,"missed":20'
-	# Some cannot even be cut into fields, and are counted all the same.
+	# Records that cannot even be cut into fields are counted, too.
 	awk 'BEGIN { print "x,y"; for (i = 1; i <= 1000; i++)
 		print i % 50 ? "1,0" : "1" }' >c.csv
 	printf 'input x float\nlabel y float\np = linear x
@@ -774,7 +778,7 @@ programs of one build"
 	assert_output "$other"
 	run -0 stranger "$endpoint" 1 2 other
 	assert_output "$build"
-	# Its people are told, too, but not by a line for each caller.
+	# The called program logs this, too, but not once for each caller.
 	assert_equal "$(grep -v -e --key "$log")" \
 		"ps-serve: refused: ${other#* }"
 	echo train >requests
@@ -787,15 +791,15 @@ programs of one build"
 	run -0 cat "$log"
 	assert_line "ps-coord: refused: ${build#* }"
 	refute_line "ps-coord: refused: ${other#* }"
-	# Neither is the worse for it.
+	# Both programs still answer.
 	run -0 stranger "ipc://$PWD/coord" 3 2
 	assert_output WELCOME
 	run -0 timeout 30 ps-work -c "ipc://$PWD/coord" train.svm
 	wait "$pid"
 }
 
-@test "threads that the system does not begin are an error of -j" {
-	# Each would have a stack that no machine has.
+@test "threads that the system does not start are an error of -j" {
+	# Each thread would have a stack that exceeds any machine.
 	run -71 bash -c 'export OPENBLAS_NUM_THREADS=1; ulimit -s 1000000000 &&
 		exec ps-work -j 3 -c ipc://nobody train.svm'
 	assert_output "ps-work: -j 3: cannot start 3 threads, only 1: Resource\

@@ -19,8 +19,8 @@ setup() {
 	at=ipc://$PWD
 }
 
-# gone PID [SECONDS] - it is, within these (20: a busy machine has its time,
-# too); and with which status.
+# gone PID [SECONDS] - wait until the process has ended, for SECONDS at most
+# (20: the machine may be busy); sets its status.
 gone() {
 	timeout "${2:-20}" tail -s 0.05 --pid="$1" -f /dev/null ||
 		fail "still there after ${2:-20} s: $(ps -o args= "$1")"
@@ -28,28 +28,30 @@ gone() {
 	wait "$1" || status=$?
 }
 
-# with STATUS - it was that; or else all that was said is shown.
+# with STATUS - check the status of gone; print all logs if it differs.
 with() {
 	[ "$status" = "$1" ] || tail -n 20 ./*.log
 	assert_equal "$status" "$1"
 }
 
-# over PID - it ends of its own accord, with 0.
+# over PID - check that the process ends by itself with status 0.
 over() {
 	gone "$1"
 	with 0
 }
 
-# ends PID [STATUS] - asked to by $signal (TERM), with that status (0).
+# ends PID [STATUS] - send $signal (TERM) and check that the process ends with
+# this status (0).
 ends() {
 	kill "-${signal:-TERM}" "$1"
 	gone "$1"
 	with "${2:-0}"
 }
 
-# cluster [COORD-OPTION...] - a server, a worker and a coordinator that have
-# done a step, and more to do than will ever be: pids serve, work and coord.
-# The requests are in 7, the results in 8.  Each may be run by a command: $by.
+# cluster [COORD-OPTION...] - start a server, a worker and a coordinator that
+# have done a step and have more to do than the test waits for; sets the pids
+# serve, work and coord.  Requests go to descriptor 7, results come from 8.  $by
+# is a command that runs each program.
 cluster() {
 	start ${by:-} ps-serve -b "$at/s" -d "$PWD/ckpt"
 	serve=$pid
@@ -63,14 +65,14 @@ cluster() {
 	exec 8<results 7>requests
 	echo "train ${steps:-1000000}" >&7
 	read -r -t 60 _ <&8
-	# Nobody is to wait for us.
+	# No program may wait for this test to read its lines.
 	: >lines
 	cat <&8 >>lines 3>&- &
 	reader=$!
 	daemons+=("$reader")
 }
 
-# left - what there is besides what the tests themselves made.
+# left - print the files that the programs have left behind.
 left() {
 	find . ! -name '*.log' ! -name '*.out' ! -name 'separate-*' \
 		! -name model.ps ! -name data.csv ! -name requests \
@@ -78,7 +80,8 @@ left() {
 		-type s
 }
 
-# listening PID - when it can be asked: it is no shell, and catches SIGTERM.
+# listening PID - wait until the process has started its program and catches
+# SIGTERM.
 listening() {
 	local mask
 	until [[ $(<"/proc/$1/comm") == ps-* ]]; do :; done
@@ -87,7 +90,7 @@ listening() {
 	done
 }
 
-# steps_done - as far as they have been told.
+# steps_done - print the number of steps with a result.
 steps_done() {
 	wc -l <lines
 }
@@ -102,7 +105,7 @@ steps_done() {
 	run -0 ps-ckpt verify ckpt/*
 }
 
-@test "a terminal that hangs up is nothing to what ignores it" {
+@test "a program that ignores SIGHUP survives a terminal that hangs up" {
 	local before
 	by="env --ignore-signal=HUP" cluster --checkpoint="$PWD/ckpt"
 	before=$(steps_done)
@@ -115,7 +118,7 @@ steps_done() {
 	over "$serve"
 }
 
-@test "each role ends when nobody else is there" {
+@test "each role ends when no other program runs" {
 	mkfifo never
 	exec 6<>never
 	echo train >requests
@@ -139,14 +142,14 @@ steps_done() {
 	assert_output ""
 }
 
-@test "in the midst of a run each role ends, and the others know it" {
+@test "each role ends in the midst of a run, and the others notice it" {
 	cluster --checkpoint="$PWD/ckpt"
 	ends "$coord"
 	over "$work"
 	over "$serve"
 	wait "$reader"
-	# Only what was told that it was done is in the last checkpoint, and
-	# what was given up.
+	# The last checkpoint has only the steps that were reported as done, and
+	# those that were given up.
 	run -0 ps-ckpt ls ckpt
 	assert_output --partial final
 	[[ $(ls ckpt) =~ ^ckpt-0*([1-9][0-9]*)$ ]]
@@ -155,14 +158,14 @@ steps_done() {
 	assert_output ""
 }
 
-@test "a worker that ends is not missed by those who end after it" {
+@test "programs that end after a worker report no missing worker" {
 	cluster --checkpoint="$PWD/ckpt"
 	ends "$work"
 	ends "$coord"
 	over "$serve"
 }
 
-@test "a command that has no more to say ends with who reads it" {
+@test "a command that has no output ends when its reader ends" {
 	launch ps-work -c "$at/c" -F csv \
 		'pipe:echo $$ >command; cat data.csv; exec sleep 1000'
 	work=$pid
@@ -182,7 +185,7 @@ steps_done() {
 	over "$work"
 }
 
-@test "whoever is asked ends, though all the others were killed" {
+@test "each role ends when asked, though all others were killed" {
 	local who
 	for who in serve work coord; do
 		cluster --checkpoint="$PWD/ckpt"
@@ -196,7 +199,7 @@ steps_done() {
 	grep -q "no last checkpoint could be saved: the newest is" coord.log
 }
 
-@test "whoever is asked ends, though all the others are stopped" {
+@test "each role ends when asked, though all others are stopped" {
 	local who
 	for who in serve work coord; do
 		cluster --checkpoint="$PWD/ckpt"
@@ -207,11 +210,11 @@ steps_done() {
 		[ "$who" != coord ] || ends "$coord" 74
 		dies "$serve" "$work" "$coord"
 	done
-	# The coordinator said whom it missed.
+	# The coordinator has named the server that did not answer.
 	grep -q "ps-coord: server 0 (ipc://.*/s)" coord.log
 }
 
-@test "steps that nobody has begun are not waited for" {
+@test "a run that ends does not wait for steps that have not begun" {
 	mkfifo feed.svm
 	exec 6<>feed.svm
 	start ps-serve -b "$at/s" -d "$PWD/ckpt"
@@ -235,14 +238,14 @@ steps_done() {
 	assert_output --partial final
 }
 
-@test "asked twice, each is gone at once" {
+@test "each role that is asked to end twice ends at once" {
 	local who
 	for who in serve work coord; do
 		cluster --checkpoint="$PWD/ckpt"
 		for one in "$serve" "$work" "$coord"; do
 			[ "$one" = "${!who}" ] || kill -STOP "$one"
 		done
-		# Both are there before it can do anything about the first.
+		# Both signals arrive before the program can handle the first.
 		kill -STOP "${!who}"
 		kill -TERM "${!who}"
 		kill -INT "${!who}"
@@ -253,8 +256,8 @@ steps_done() {
 	done
 }
 
-# As timeout(1) asks: its child, and then the group that the child is in.
-@test "asked by the same signal at once again, each ends as if asked once" {
+# timeout(1) sends two signals: to its child, then to the group of the child.
+@test "the same signal twice at once ends each role as one signal does" {
 	cat >ask.py <<-'EOT'
 		import os, signal, subprocess, sys, time
 		for _ in range(20):
@@ -272,7 +275,7 @@ steps_done() {
 	run -0 python3 ask.py
 }
 
-@test "asked when it has hardly begun again, it ends as it would have" {
+@test "a resumed run that is asked to end at once ends in the usual way" {
 	cluster --checkpoint="$PWD/ckpt"
 	dies "$coord"
 	wait "$reader"
@@ -288,7 +291,7 @@ steps_done() {
 	assert_output --partial final
 }
 
-@test "a pipe that nobody empties keeps nobody" {
+@test "a full pipe without a reader keeps no program from ending" {
 	cluster
 	kill -STOP "$reader"
 	dd if=/dev/zero of=results oflag=nonblock bs=1 2>/dev/null || true
@@ -297,7 +300,7 @@ steps_done() {
 		"ps-coord: results are lost: nobody reads them"
 	gone "$work"
 	gone "$serve"
-	# A filter, too.
+	# This holds for a filter, too.
 	printf '\2\0\0\0\0\0\0\0{}' >none.safetensors
 	ps-ckpt -q import -m model.ps none.safetensors ckpt >/dev/null
 	dd if=/dev/zero of=results oflag=nonblock bs=1 2>/dev/null || true
@@ -310,7 +313,7 @@ steps_done() {
 	[ "$status" = 75 ] || [ "$status" = 74 ]
 }
 
-@test "SIGTERM in the middle of a checkpoint: it is whole, or not there" {
+@test "SIGTERM in the middle of a checkpoint: it is complete, or absent" {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"
 	for point in disk-write disk-sync disk-rename part-told \
@@ -327,8 +330,8 @@ steps_done() {
 	done
 }
 
-# policies - of the last that was started, and of its thread that carries
-# messages, once that has its name.
+# policies - print the scheduling policies of the program that was started last,
+# and of its thread that carries messages, once that thread has its name.
 policies() {
 	timeout 20 sh -c "until grep -qx ZMQbg/IO/0 /proc/$pid/task/*/comm
 		do sleep 0.1; done"
@@ -338,7 +341,7 @@ policies() {
 	done
 }
 
-@test "only the threads that carry messages push others aside" {
+@test "only the threads that carry messages preempt others" {
 	command -v chrt || skip "no chrt"
 	start ps-serve -b ipc://server
 	assert_equal "$(policies)" $'SCHED_BATCH\nSCHED_OTHER'
@@ -346,7 +349,7 @@ policies() {
 	assert_equal "$(policies)" $'SCHED_BATCH\nSCHED_BATCH'
 }
 
-@test "a server ends in the midst of making its variables" {
+@test "a server ends while it makes its variables" {
 	cat >model.ps <<-'END'
 		input  x sparse[1000000000]
 		label  y binary
@@ -370,13 +373,14 @@ policies() {
 	done
 	over "$serve"
 	[ "$held" -lt 2000000 ] || fail "it made $held KiB of 4000000"
-	# Whoever waits for them says so, though nothing has been trained yet.
+	# The coordinator, which waits for the variables, reports that, though
+	# no step was done.
 	gone "$pid"
 	assert_equal "$status" 69
 	grep -q "server 0 ($at/s) is gone: waiting 1 s for it" "$log"
 }
 
-@test "ps-ckpt ends in the midst of its work, and does not call it done" {
+@test "ps-ckpt ends in the midst of its work, and reports a failure" {
 	printf '\2\0\0\0\0\0\0\0{}' >none.safetensors
 	ps-ckpt -q import -m model.ps none.safetensors ckpt >/dev/null
 	# shellcheck disable=SC2046 # many
@@ -388,7 +392,7 @@ policies() {
 	grep -q ': not read to its end: asked to stop$' "$log"
 }
 
-@test "when nobody takes the results any more the last checkpoint is made" {
+@test "when the reader of results has ended the last checkpoint is made" {
 	local to
 	for to in '| head -n 3' '>&-' '-o /dev/full'; do
 		mkdir ckpt
@@ -401,7 +405,7 @@ policies() {
 	done
 }
 
-@test "also when somebody has them, and takes none, until it is told to end" {
+@test "also when the reader does not read, once the run is asked to end" {
 	start ps-serve -b "$at/s" -d "$PWD/ckpt"
 	launch ps-work -c "$at/c" --repeat data.csv
 	mkfifo results
@@ -421,8 +425,8 @@ policies() {
 	run -0 ps-ckpt verify ckpt/*
 }
 
-# What the kernel did not take yet is to be seen there alone.
-@test "where /proc is not mounted last words are heard, too" {
+# /proc alone shows the bytes that a socket has not sent yet.
+@test "without /proc the last messages of a program arrive, too" {
 	local alone="unshare --mount --map-root-user"
 	[ -x "$BUILD/t/unit/net" ] || skip "t/unit/net is not built"
 	! grep -q 'define PS_DEV' "$BUILD/config.h" ||

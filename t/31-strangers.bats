@@ -18,13 +18,13 @@ setup() {
 	printf '%s\n' x,y 1,0 2,1 >data.csv
 }
 
-# kibibytes PID - that it has in memory.
+# kibibytes PID - print the resident memory of the process.
 kibibytes() {
 	sed -n 's/^VmRSS:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$1/status"
 }
 
-# withstands ENDPOINT PID COMMAND... - strangers call it, while the command
-# succeeds again and again.
+# withstands ENDPOINT PID COMMAND... - let strangers connect, and check that the
+# command succeeds again and again meanwhile.
 withstands() {
 	local before after seed
 	run -0 flood "$1" 200 1
@@ -41,17 +41,17 @@ withstands() {
 		wait $!
 		assert_equal "$(<flooded)" "$connections"
 		after=$(kibibytes "$2")
-		# Sanitizers keep what was given back.
+		# Sanitizers keep freed memory.
 		grep -q 'define PS_DEV' "$BUILD/config.h" && return
-		# Room for what had to wait is made once; what is lost, is
-		# each time.
+		# Room for waiting messages is allocated once; a leak grows with
+		# each series.
 		[ $((after - before)) -gt 16384 ] || return 0
 	done
 	fail "$before KiB became $after"
 }
 
-# conduct [OPTION...] - a cluster that trains; sets server, serve, coord and
-# coordinator, and train does five steps more.
+# conduct [OPTION...] - start a cluster that trains; sets server, serve, coord
+# and coordinator.  Each call of train does five more steps.
 conduct() {
 	port=$((20000 + $$ % 12000))	# below those given to callers
 	coord=tcp://127.0.0.1:$port
@@ -75,18 +75,19 @@ train() {
 		head -n 5 | wc -l)" = 5 ]
 }
 
-# finish - the run ends well, and has not lost a step.
+# finish - end the run, and check that it has lost no step.
 finish() {
 	! grep '"error"' results
 	echo stop >&7
 	wait "$coordinator"
-	# Of those of another version it says so, now and then.
+	# It reports strangers of another version now and then.
 	run ! grep -v '^ps-coord: \(refused: protocol version\|tcp:.* --key\)' \
 		coord.log
 }
 
-# holds ENDPOINT PID KIND CONNECTIONS - while these strangers call it, it
-# trains, and takes 64 MiB, and 32 KiB for each of them, at most.
+# holds ENDPOINT PID KIND CONNECTIONS - let strangers connect, and check that
+# the cluster trains meanwhile and that the process takes at most 64 MiB of
+# memory, and 32 KiB for each connection.
 holds() {
 	local before most=0 now
 	before=$(kibibytes "$2")
@@ -102,13 +103,13 @@ holds() {
 		:
 	done
 	wait $! || fail "$(<said)"
-	# Sanitizers take memory of their own.
+	# Sanitizers use memory of their own.
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		[ $((most - before)) -le $((65536 + 32 * $4)) ] ||
 		fail "$3: $before KiB became $most"
 }
 
-@test "who is not a program of pskit is not taken for one that wants a key" {
+@test "a stranger is not taken for a program of pskit that needs a key" {
 	cat >banner <<-'EOT'
 		import socket
 		s = socket.create_server(('127.0.0.1', 0))
@@ -124,26 +125,26 @@ holds() {
  not one of pskit, or wants a --key"
 }
 
-@test "strangers at a server, while others are answered" {
+@test "a server answers its peers while strangers connect" {
 	start ps-serve -v --lease=3s
 	greet() {
 		[[ $(stranger "$endpoint" 3 9) == "76 protocol version 9"* ]]
 	}
 	withstands "$endpoint" "$pid" greet
-	# It says what it refused, and no more.
+	# The log has only the refusals.
 	run -1 grep -v \
 		'^ps-serve: \(refused: \|listening on \|tcp:.* --key \)' "$log"
 	stop "$pid"
 }
 
-@test "strangers at a server that trains, and at its coordinator" {
+@test "a server and a coordinator train while strangers connect" {
 	conduct
 	withstands "$server" "$serve" train
 	withstands "$coord" "$coordinator" train
 	finish
 }
 
-@test "strangers who say more than is heard, come and go, or stay" {
+@test "strangers that send endless data, come and go, or stay" {
 	conduct
 	for kind in command message twins; do
 		holds "$server" "$serve" $kind 50
@@ -156,7 +157,7 @@ holds() {
 	finish
 }
 
-@test "strangers without the key, who say more than a handshake" {
+@test "strangers without the key that send more than a handshake" {
 	(umask 077; head -c 30 /dev/urandom | base64 >key)
 	conduct --key=key
 	for kind in command curve; do
@@ -166,7 +167,7 @@ holds() {
 	finish
 }
 
-@test "strangers who all hang up as a program is told to end" {
+@test "strangers that all disconnect as a program is asked to end" {
 	local from
 	for from in 1 2 3; do
 		start ps-serve
@@ -187,7 +188,7 @@ holds() {
 	done
 }
 
-@test "with too few descriptors to have callers no program listens" {
+@test "a program with too few descriptors for any peer does not start" {
 	for each in ps-serve "ps-relay -c ipc://x" \
 		"ps-coord -m model.ps -s ipc://s"
 	do
@@ -199,8 +200,8 @@ process may have 63 files open at once, but listening takes 64 (ulimit -n)"
 	done
 }
 
-@test "a program that has few descriptors, of which strangers take all" {
-	# One that is told to end needs some, too.
+@test "strangers take all of a program's few descriptors" {
+	# A program that is asked to end needs descriptors, too.
 	start bash -c 'ulimit -n 256; exec ps-serve'
 	mkfifo still
 	/usr/bin/python3 "$SRC/t/helper/strangers.py" idle "$endpoint" 400 \
@@ -210,7 +211,8 @@ process may have 63 files open at once, but listening takes 64 (ulimit -n)"
 	exec 7>still
 	timeout 60 tail -n +1 -f said | head -n 1 >/dev/null
 	[[ $(stranger "$endpoint" 3 9) == "76 "* ]]
-	# No way to it is shorter: there a caller can end it.
+	# The program has no abstract socket, through which a stranger could end
+	# it.
 	run grep -c "@pskit-${endpoint#tcp://}" /proc/net/unix
 	assert_output 0
 	exec 7>&-

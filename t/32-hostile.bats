@@ -1,17 +1,17 @@
-# Files that are made to do harm: every program that reads one refuses it,
-# with one line that says what is wrong, and writes nothing.
+# Files that are made to do harm: every program that reads one refuses it with
+# one line that names the fault, and writes nothing.
 
 load lib.bash
 
-# told STATUS REASON COMMAND... - it ends so, with one line that holds the
-# reason, and without control characters.
+# told STATUS REASON COMMAND... - check that the command ends with the status
+# and one line that contains the reason and no control characters.
 told() {
 	run "-$1" --separate-stderr timeout 30 "${@:3}" </dev/null
 	[[ $stderr == *"$2"* ]] || fail "$3 $4: $stderr"
 	[[ $stderr != *[[:cntrl:]]* ]] || fail "$3 $4: $(cat -v <<<"$stderr")"
 }
 
-@test "a hostile checkpoint is refused, whoever opens it" {
+@test "every program refuses a hostile checkpoint" {
 	local name why dir
 	echo 1 >data.csv
 	hostile >all

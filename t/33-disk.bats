@@ -1,5 +1,5 @@
-# Full disks, limits on files, and death at the worst moment: that checkpoint
-# fails, with a message; training continues; older checkpoints stay complete.
+# Full disks, limits on files, and kills at failpoints: the checkpoint fails
+# with a message; training continues; older checkpoints stay complete.
 
 load lib.bash
 
@@ -34,24 +34,25 @@ teardown() {
 	done
 }
 
-# train STEPS [COORD-OPTION...] - by one worker and two servers.
+# train STEPS [COORD-OPTION...] - train with one worker and two servers.
 train() {
 	echo train "$1" | timeout 60 ps-local --log=members -s 2 \
 		-C "$dir" -- --repeat "$PWD/data.csv" -- \
 		ps-coord -m model.ps -B 1 --checkpoint="$dir" "${@:2}"
 }
 
-# whole - the checkpoints in dir, each of which must be; nothing else is there.
+# whole - print the checkpoints in dir; check that each is intact and that the
+# folder has nothing else.
 whole() {
 	ps-ckpt verify "$dir"/ckpt-* >verified
 	diff <(ls -A "$dir") <(sed 's/.*\/\(.*\): ok/\1/' verified)
 	wc -l <verified
 }
 
-@test "a disk that fills up costs the checkpoints that do not fit, no more" {
+@test "a full disk costs only the checkpoints that do not fit" {
 	mount -t tmpfs -o size=400k none "$dir" 2>why ||
 		skip "no tmpfs can be mounted here: $(<why)"
-	# The journal of a run is not on it: without that the run would end.
+	# The journal is on another disk: a run that cannot write it ends.
 	run -74 --separate-stderr train 20 --every=1 --keep=0 \
 		--journal="$PWD/journal"
 	assert_equal "${#lines[@]}" 20
@@ -62,14 +63,15 @@ whole() {
 	many=$output
 	[ "$many" -ge 3 ]
 	[ "$many" -lt 15 ]
-	# The next run goes on at the newest; and pruning makes room again.
+	# The next run resumes at the newest checkpoint, and pruning makes room
+	# again.
 	run -0 --separate-stderr train 20 --every=1 --keep=2
 	assert_line --index 0 --partial "\"step\":$many,"
 	run -0 whole
 	assert_output 2
 }
 
-@test "results that find no room are reported by the run that goes on" {
+@test "a run reports results that the disk has no room for, and continues" {
 	mkdir small
 	mount -t tmpfs -o size=16k none small 2>why ||
 		skip "no tmpfs can be mounted here: $(<why)"
@@ -86,7 +88,7 @@ whole() {
 	assert_equal "$(grep -c '"worker"' small/results)" 300
 }
 
-@test "a limit on the size of files is an error, not a death" {
+@test "a limit on the size of files is an error, and kills no program" {
 	train 2 >out
 	ulimit -f 8
 	run -74 --separate-stderr train 4 --every=1
@@ -96,7 +98,7 @@ whole() {
 	assert_output 1
 }
 
-@test "a disk that is full before the run does not take part in it" {
+@test "a disk that is full before the run starts is refused" {
 	mount -t tmpfs -o size=16k none "$dir" 2>why ||
 		skip "no tmpfs can be mounted here: $(<why)"
 	dd if=/dev/zero of="$dir/other" 2>/dev/null || true
@@ -106,7 +108,7 @@ whole() {
 	assert_equal "$(ls -A "$dir")" other
 }
 
-@test "a folder that goes away under a run costs only what was in it" {
+@test "a folder that is removed during a run costs only its checkpoints" {
 	mkfifo requests
 	ps-local -q --log=members -s 2 -C "$dir" -- --repeat \
 		"$PWD/data.csv" -- ps-coord -m model.ps -B 1 \
@@ -127,37 +129,37 @@ whole() {
 	grep -q "no checkpoint of step 6: .*Not a directory" said
 }
 
-@test "pruning leaves two whole ones, however many damaged ones are newer" {
+@test "pruning leaves two intact checkpoints behind newer, damaged ones" {
 	train 4 --every=1 --keep=0 >out
 	for one in 3 4; do
 		truncate -s -600 "$dir/ckpt-0000000$one/shard-1-of-2.tar"
 	done
 	run -0 --separate-stderr train 1 --keep=1
-	# It went on at 2, and made 3 anew.
+	# The run resumed at step 2, and made the checkpoint of step 3 again.
 	assert_line --index 0 --partial '"step":2,'
 	assert_equal "$(ls "$dir")" "$(printf '%s\n' ckpt-0000000{2,3,4})"
 	run -0 ps-ckpt verify "$dir"/*{2,3}
-	# A flipped bit in an array counts, too, when people ask.
+	# verify and prune also find a flipped bit in an array.
 	damage "$dir/ckpt-00000003/shard-0-of-2.tar" 1000
 	ps-ckpt prune --keep=1 "$dir"
 	assert_equal "$(ls "$dir")" "$(printf '%s\n' ckpt-0000000{2,3,4})"
 }
 
-@test "results that cannot be written are an end, told by its status" {
+@test "results that cannot be written end the program, with a status" {
 	run -74 --separate-stderr train 2 -o /dev/full
 	[[ $stderr == *"cannot write /dev/full: No space left on device"* ]]
 	assert_output ""
 }
 
-# Every place between what is decided, what is safe and what is told, of a
-# checkpoint.
+# points - print the failpoints of a checkpoint: between each decision, its
+# write to disk and its report.
 points() {
 	grep -rhoE 'failpoint\("[a-z-]+"' "$SRC/lib/store" "$SRC/lib/prog" |
 		cut -d '"' -f 2 |
 		grep -v -e log- -e journal- -e record- -e launch
 }
 
-@test "death at any failpoint leaves whole checkpoints to go on from" {
+@test "a kill at any failpoint leaves intact checkpoints to resume from" {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"
 	[ "$(points | wc -l)" -ge 10 ]
@@ -165,14 +167,15 @@ points() {
 		rm -rf "${dir:?}"/* members
 		train 4 --every=1 --keep=2 >out 2>said
 		mv members before
-		# Both servers die of what is theirs, the rest of that.
+		# A failpoint of servers kills both servers; the other programs
+		# then end.
 		PS_FAIL=$point:3:kill run timeout 60 bash -c "
 			$(declare -f train); dir=$dir
 			train 1000000 --patience=500ms --every=1 --keep=2 \
 				--results=none"
 		[ "$status" != 0 ] || fail "$point was not met"
 		[ "$status" != 124 ] || fail "$point: it hung"
-		# A new run, not the end of that one.
+		# Begin a new run in place of resuming that one.
 		rm -f "$dir/journal"
 		run -0 --separate-stderr train 1 --keep=2
 		step=$(sed -n 's/.*"step":\([0-9]*\),.*/\1/p' <<<"$output")

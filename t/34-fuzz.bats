@@ -3,7 +3,7 @@
 
 load lib.bash
 
-@test "every input of the corpora is taken or refused, no more" {
+@test "every input of the corpora is accepted or refused, without a crash" {
 	local folder name
 	for folder in "$SRC"/t/fuzz/corpus/*/; do
 		name=$(basename "$folder")
@@ -12,7 +12,7 @@ load lib.bash
 		[ "$output" -gt 0 ]
 		assert_equal "$stderr" ""
 	done
-	# None is without its target, nor the other way about.
+	# Each corpus has a fuzz target, and each target a corpus.
 	ls "$SRC/t/fuzz/corpus" | diff <(find "$SRC/t/fuzz" -maxdepth 1 \
 		-name '*.c' ! -name main.c -printf '%f\n' |
 		sed 's/\.c$//' | sort) -

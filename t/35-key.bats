@@ -23,7 +23,7 @@ make_key() {
 	head -c 30 /dev/urandom | base64
 }
 
-# A coordinator that trains; sets at to where it listens.
+# conduct - start a coordinator that trains; sets at to its endpoint.
 conduct() {
 	mkfifo requests
 	start ps-serve --key=key
@@ -35,7 +35,7 @@ conduct() {
 	launch ps-work --key=key -c "$at" --repeat data.csv 7>&-
 }
 
-# finish - no more requests: the run ends, and has done so many steps.
+# finish STEPS - end the run, and check the number of its steps.
 finish() {
 	exec 7>&-
 	wait "$coord"
@@ -43,13 +43,14 @@ finish() {
 	assert_output "$1"
 }
 
-# denied LINE COMMAND... - it is to end with 77 and this line.
+# denied LINE COMMAND... - check that the command ends with status 77 and this
+# line.
 denied() {
 	run -77 --separate-stderr timeout 20 "${@:2}"
 	assert_equal "$stderr" "$1"
 }
 
-@test "who has the key trains and scores" {
+@test "programs with the key train and score" {
 	conduct
 	printf '%s\n' train train train join >&7
 	run -0 ps-eval --key=key -c "$at" data.csv
@@ -58,7 +59,7 @@ denied() {
 	finish 3
 }
 
-@test "who does not have it neither hears nor disturbs" {
+@test "programs without the key receive nothing, and disturb no run" {
 	local why="the program that listens there does not have our --key"
 	conduct
 	printf '%s\n' train join >&7
@@ -79,21 +80,21 @@ denied() {
 	finish 3
 }
 
-@test "who has a key does not train where there is none" {
+@test "programs with a key do not join a cluster without one" {
 	start ps-serve
 	denied "ps-coord: $endpoint: the program that listens there does not\
  have our\
  --key" ps-coord --key=key -w 2s -m model.ps -s "$endpoint" -b ipc://b <<<train
 }
 
-@test "with a key, one may listen where strangers can call" {
-	# An address of documentation's, which no machine has.
+@test "with a key, a program may listen at an address of the network" {
+	# This address is reserved for documentation, so no machine has it.
 	run -69 --separate-stderr ps-serve --key=key -b tcp://192.0.2.1:22222
 	assert_equal "$stderr" "ps-serve: cannot listen on\
  tcp://192.0.2.1:22222: Cannot assign requested address"
 }
 
-@test "a key that is none, or that others can read" {
+@test "a key that is not valid, or that other users can read" {
 	local none="a key is one line of 40 characters: head -c 30\
  /dev/urandom | base64"
 	chmod 640 other
@@ -117,14 +118,14 @@ denied() {
 	assert_output "ps-coord: cannot open absent: No such file or directory"
 }
 
-# says LINE OPTION... - a server's log is this line, or empty.
+# says LINE OPTION... - check that the log of a server is this line, or empty.
 says() {
 	start ps-serve "${@:2}"
 	stop "$pid"
 	assert_equal "$(<"$log")" "${1/AT/$endpoint}"
 }
 
-@test "a port without a key is warned of, and nothing else is" {
+@test "a port without a key is a warning, other endpoints are none" {
 	local what="can stop the run, read its values and change them"
 	says "ps-serve: AT: without --key any user of this machine $what; \
 ipc:// or --key keeps them out"
@@ -133,13 +134,13 @@ ipc:// or --key keeps them out"
 	says "" --key=key
 	says "" -q
 	says "" -b "ipc://$PWD/serve"
-	# Who coordinates says so, too.
+	# The coordinator warns of it, too.
 	start ps-serve -b "ipc://$PWD/serve"
 	run -0 --separate-stderr ps-coord -m model.ps -s "$endpoint" </dev/null
 	[[ $stderr == *"ps-coord: tcp://127.0.0.1:"*": without --key any "* ]]
 }
 
-@test "the sockets of ps-local are in a folder that nobody else may enter" {
+@test "the sockets of ps-local are in a folder that is closed to other users" {
 	umask 0
 	run -0 --separate-stderr ps-local sh -c 'folder=${PS_COORD#ipc://}
 		stat -c "%a %F" "${folder%/*}" "${folder%/*}/server.0"'

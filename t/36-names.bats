@@ -2,8 +2,8 @@
 
 load lib.bash
 
-# with_hosts COMMAND... - run it where hosts, which is written in place, is
-# /etc/hosts; it listens at own.invalid.
+# with_hosts COMMAND... - run a command, which listens at own.invalid, with the
+# file hosts as /etc/hosts.  The test changes that file in place.
 with_hosts() {
 	exec unshare -rm sh -c \
 		'mount --bind hosts /etc/hosts && exec "$@"' sh "$@"
@@ -25,8 +25,8 @@ setup() {
 	why="$at: no host is called own.invalid"
 }
 
-# waits COMMAND... - it says that it does; sets pid, and messages to what else
-# it says.
+# waits COMMAND... - start a command, and check that it reports that it waits;
+# sets pid, and messages to a descriptor of its other messages.
 waits() {
 	mkfifo messages
 	with_hosts "$@" >out 2>messages 3>&- 4>&- &
@@ -37,7 +37,7 @@ waits() {
 	assert_equal "$line" "$1: $why: waiting 60 s for it"
 }
 
-# listens - the server does, now, and ends when it is told to.
+# listens - check that the server now listens, and ends when it is asked to.
 listens() {
 	until [ "$line" = "ps-serve: listening on \
 tcp://127.0.0.1:${at##*:}" ]; do
@@ -79,7 +79,7 @@ tcp://127.0.0.1:${at##*:}" ]; do
 	listens
 }
 
-@test "who has waited long enough says for what" {
+@test "a program that has waited for its timeout names the host" {
 	run -69 timeout 20 ps-serve --insecure -w 100ms -b "$at"
 	assert_output "ps-serve: $why: waiting 0.1 s for it
 ps-serve: $why"
@@ -89,7 +89,7 @@ ps-serve: $why"
 ps-coord: $why"
 }
 
-@test "who is told to end waits no longer" {
+@test "a program that is asked to end waits no longer" {
 	waits ps-serve --insecure -b "$at"
 	stop "$pid"
 	rm messages
@@ -102,7 +102,7 @@ ps-coord: $why"
 	assert_equal "$line" "ps-coord: $why"
 }
 
-@test "an address that needs no name is good, or not, at once" {
+@test "a numeric address is accepted or refused at once" {
 	run -69 timeout 20 ps-serve --insecure -w 60s -b tcp://192.0.2.1:22222
 	assert_output "ps-serve: cannot listen on tcp://192.0.2.1:22222: \
 Cannot assign requested address"

@@ -1,4 +1,4 @@
-# Requests from many: submitters at an address, writers of a named pipe.
+# Requests of several users: submitters at an address, writers of a named pipe.
 
 load lib.bash
 
@@ -18,8 +18,8 @@ setup() {
 	queue=ipc://$PWD/q
 }
 
-# run_with [COORD-OPTION...] - a run with two workers that takes requests at
-# $queue; $input is what its workers read.
+# run_with [COORD-OPTION...] - start a run with two workers that takes requests
+# at $queue; its workers read $input.
 run_with() {
 	launch ps-local -w 2 ${local:-} -- --repeat "${input:-train.svm}" -- \
 		ps-coord -m model.ps -B 4 --queue="$queue" "$@"
@@ -28,12 +28,12 @@ run_with() {
 	job_log=$log
 }
 
-# submit [OPTION...] - with the lines of standard input.
+# submit [OPTION...] - submit the lines of standard input.
 submit() {
 	timeout 60 ps-submit -Q "$queue" "$@"
 }
 
-# ends STATUS - the run does, when it is told to.
+# ends STATUS - ask the run to end, and check its status.
 ends() {
 	local status=0
 	submit <<<stop || status=$?
@@ -43,14 +43,14 @@ ends() {
 	assert_equal "$status" "$1"
 }
 
-# begins FILE PID - its output does, or it has ended.
+# begins FILE PID - wait until the file has output or the process has ended.
 begins() {
 	: >>"$1"
 	timeout 60 grep -q . <(tail -n +1 -f "$1" --pid="$2" 2>/dev/null) ||
 		fail "$1: nothing has come"
 }
 
-# count PATTERN FILE
+# count PATTERN FILE - print the number of lines that match.
 count() {
 	grep -c -- "$1" "$2" || true
 }
@@ -77,7 +77,7 @@ count() {
 \"examples\":$((80 * i))"
 	done
 	ends 0
-	# No step was anybody else's, and none was done twice.
+	# Each step belongs to one submitter, and was done once.
 	cat out.* | grep -o '"step":[0-9]*,"worker"' | sort -u >steps
 	assert_equal "$(wc -l <steps | tr -d ' ')" 420
 	assert_equal "$(<"$job_out")" ""
@@ -92,13 +92,13 @@ count() {
 	assert_output --partial '{"id":"mine","op":"train"'
 	run -0 submit <<<status
 	assert_output --regexp '"requests":0,"pending":4[0-9]{3},"workers":2}$'
-	# It has far to go yet.
+	# The submitter with many requests is still busy.
 	kill -0 $many
 	dies $many
 	ends 0
 }
 
-@test "an error is its own submitter's" {
+@test "an error is reported only to the submitter of the request" {
 	run_with
 	{ echo train 50; echo join; } | submit >good &
 	local good=$!
@@ -142,11 +142,11 @@ count() {
 		'^\{"op":"train","steps":[0-9]+,"cancelled":true\}$'
 	assert_line '{"id":"more","op":"train","steps":1,"cancelled":true}'
 	assert_line '{"op":"join","cancelled":true}'
-	# The run goes on for others, and its error is not that of the run.
+	# The run continues for others, and does not end with this error.
 	run -0 submit <<<'eval more.svm'
 	assert_output --partial '"op":"eval"'
-	# Its data have ended with that.  Without any the run ends, and all who
-	# wait are told.
+	# The worker's data end with that record.  A run without data ends, and
+	# notifies all submitters that wait.
 	status=0
 	submit <<-'END' >waits || status=$?
 		train 2
@@ -160,10 +160,10 @@ count() {
 	assert_equal "$status" 66
 }
 
-@test "a step that fails takes none of another's" {
+@test "a step that fails cancels no request of another submitter" {
 	mkfifo feed
 	printf '%s\n' '+1 1:1' '-1 2:1' >good.svm
-	# One worker of two meets the record that is bad.
+	# One of two workers reads the bad record.
 	launch ps-coord -b "ipc://$PWD/c" -s 1 -m model.ps -B 1 \
 		--queue="$queue"
 	job=$pid
@@ -190,7 +190,7 @@ count() {
 	wait "$job" || true
 }
 
-@test "what has priority goes first, and an id can be cancelled" {
+@test "requests with priority go first, and an id can be cancelled" {
 	run_with
 	{
 		for _ in $(seq 40); do echo train 100; done
@@ -207,7 +207,7 @@ count() {
 	local low=$!
 	begins low $low
 	submit <<<'train 50 priority=1' >high
-	# Few of the others' came between.
+	# Few steps of other requests came between.
 	local first last
 	first=$(head -n 1 high | grep -oE '"step":[0-9]+' | cut -d: -f2)
 	last=$(tail -n 1 high | grep -oE '"step":[0-9]+' | cut -d: -f2)
@@ -216,7 +216,7 @@ count() {
 	ends 0
 }
 
-@test "each has its own evaluations in the background, and can cancel them" {
+@test "submitters have evaluations in the background, and can cancel them" {
 	for _ in $(seq 400); do cat train.svm; done >big.svm
 	run_with
 	{
@@ -264,7 +264,7 @@ count() {
 	ends 0
 }
 
-@test "save is about the run, and stop ends it" {
+@test "save is for the whole run, and stop ends it" {
 	launch ps-local -C saved -- --repeat train.svm -- ps-coord -m model.ps \
 		--checkpoint=saved --queue="$queue"
 	job=$pid
@@ -305,7 +305,8 @@ count() {
 	tail -n 1 "$job_out" >last
 	assert_equal "$(cut -d, -f3 last)" '"steps":3'
 	ends 0
-	# Its own error is the run's status, and ends nothing but itself.
+	# An error of standard input is the status of the run, and cancels only
+	# its own requests.
 	echo no request >file
 	launch ps-local -- --repeat train.svm -- ps-coord -m model.ps -B 4 \
 		--queue="$queue" file
@@ -319,7 +320,7 @@ count() {
 	run_with
 	seq 2000 >requests
 	echo join >>requests
-	# Killed later and later, until it comes to its end.
+	# Each try lives longer, until one gets to its end.
 	for i in $(seq 60); do
 		status=0
 		timeout -s KILL "$(printf 0.%03d $((50 + 20 * i)))" \
@@ -337,7 +338,7 @@ count() {
 	ends 0
 }
 
-# coordinator - one is begun that has a journal, with its servers at ipc://c.
+# coordinator - start a coordinator at ipc://c that has a journal.
 coordinator() {
 	launch ps-coord -b "ipc://$PWD/c" -s 1 -m model.ps -B 4 \
 		--queue="$queue" --journal=journal -o own "$@" requests
@@ -345,7 +346,7 @@ coordinator() {
 	job_log=$log
 }
 
-@test "the coordinator is killed and its submitters have each result once" {
+@test "the coordinator is killed, and submitters get each result once" {
 	local i k
 	printf '%s\n' 'train 3' join >requests
 	coordinator
@@ -381,13 +382,13 @@ coordinator() {
 	done
 	assert_equal "$(cut -d, -f1,3 own | tail -n 1)" '{"op":"join","steps":3'
 	ends 0
-	# No step was anybody else's, and none was done twice.
+	# Each step belongs to one submitter, and was done once.
 	cat own out.* | grep -o '"step":[0-9]*,"worker"' | sort | uniq -d >twice
 	assert_equal "$(<twice)" ""
 	assert [ ! -e journal ]
 }
 
-@test "a queue is part of what a journal is of" {
+@test "a journal is only resumed with the queue that it was made with" {
 	: >requests
 	coordinator
 	launch ps-serve -c "ipc://$PWD/c" -i 0
@@ -403,7 +404,7 @@ coordinator() {
 	submit <<<status | grep -q '"op":"status","step":0'
 }
 
-# detached - a submitter of that name dies, and its requests stay.
+# detached - kill a submitter with --detach; its requests stay.
 detached() {
 	mkfifo pipe
 	ps-submit -Q "$queue" -n me --detach -o results <pipe &
@@ -415,14 +416,14 @@ detached() {
 	exec 5>&-
 }
 
-@test "one that returns with other requests is refused" {
+@test "a submitter that returns with other requests is refused" {
 	run_with
 	detached
 	printf '%s\n' 1 2 other more >requests
 	run -65 submit -n me --detach -o results requests
 	assert_output "ps-submit: requests: the first 3 requests are not those\
  that me sent before: put those back, or take another name"
-	# Results that it has not said to have it can have again.
+	# A submitter gets the results again that it has not acknowledged.
 	: >results
 	seq 4 >requests
 	run -0 submit -n me --detach -o results requests
@@ -430,7 +431,7 @@ detached() {
 	ends 0
 }
 
-@test "one that returns with a pipe says what was taken" {
+@test "a submitter that returns with a pipe reports the requests taken" {
 	run_with
 	detached
 	run -0 --separate-stderr submit -n me --detach -o results <<<4
@@ -440,7 +441,7 @@ detached() {
 	ends 0
 }
 
-@test "the requests of one that is lost are given up, unless it said not to" {
+@test "requests of a lost submitter are given up, except with --detach" {
 	run_with --lease=300ms
 	mkfifo pipe
 	ps-submit -Q "$queue" <pipe >lost &
@@ -458,7 +459,7 @@ detached() {
 	ends 0
 }
 
-@test "two submitters of one name: the one that comes takes its place" {
+@test "of two submitters of one name the second one replaces the first" {
 	run_with
 	mkfifo pipe
 	submit -n me <pipe >first 2>first.log &
@@ -476,13 +477,14 @@ detached() {
 	ends 0
 }
 
-# one STATUS LINE COMMAND... - it ends with that line alone.
+# one STATUS LINE COMMAND... - check that the command ends with the status and
+# prints only this line.
 one() {
 	run "-$1" timeout 20 "${@:3}" </dev/null
 	assert_output "$2"
 }
 
-@test "what cannot be, in one line" {
+@test "impossible requests and options are refused in one line" {
 	: >file
 	one 66 "ps-coord: --queue: file is not a FIFO (mkfifo(1) makes one; an\
  address is ipc://PATH or tcp://HOST:PORT)" \
@@ -520,7 +522,7 @@ one() {
  submitters: start it with ps-coord --queue" ps-submit -Q "$queue"
 }
 
-@test "garbage and strangers leave submitters undisturbed" {
+@test "garbage and strangers do not disturb submitters" {
 	queue=tcp://127.0.0.1:$((20000 + $$ % 12000))
 	run_with --insecure
 	mkfifo pipe
@@ -541,7 +543,7 @@ one() {
 	ends 0
 }
 
-@test "over tcp, with a key, for those who have it" {
+@test "over tcp, with a key, submitters need the key" {
 	head -c 30 /dev/urandom | base64 >key
 	head -c 30 /dev/urandom | base64 >other
 	chmod 600 key other
@@ -559,7 +561,7 @@ one() {
 	PS_KEY=key ends 0
 }
 
-@test "a port that the system chooses is told" {
+@test "a port that the system chooses is printed" {
 	queue='tcp://127.0.0.1:*'
 	run_with --insecure
 	queue=$(timeout 60 grep -m 1 -o 'taking requests at .*' \
@@ -597,9 +599,10 @@ one() {
 	grep -q '{"op":"status","step":101,"steps":101' "$job_out"
 }
 
-@test "what was read of a pipe and not taken is counted and said" {
+@test "requests that were read from a pipe and not taken are reported" {
 	run_with
-	# More than a submitter may have pending, all of it read.
+	# These are more requests than a submitter may have pending; all are
+	# read.
 	(yes 'train 1000' | head -n 5000; exec sleep 20 3>&-) |
 		ps-submit -Q "$queue" >mine 2>mine.log &
 	local mine=$! status=0
@@ -608,7 +611,7 @@ one() {
 	assert_equal "$status" 75
 	grep -qE "^ps-submit: told to end: [0-9]+ requests were read but not\
  accepted, and 4[0-9]{3} have no result yet$" mine.log
-	# An error of its own ends it before it has sent the rest of them.
+	# An error of the submitter ends it before it has sent all its requests.
 	{ echo no request; yes 'train 1' | head -n 100000; } >requests
 	status=0
 	submit < <(cat requests) >mine 2>mine.log || status=$?
@@ -619,7 +622,7 @@ one() {
 	ends 0
 }
 
-@test "a run that ends leaves no request of a file unasked in silence" {
+@test "a run that ends reports the requests of a file that were not taken" {
 	run_with
 	yes 'train 1' | head -n 100000 >many
 	submit many >mine 2>mine.log &
@@ -632,7 +635,7 @@ one() {
  accepted, and [0-9]+ have no result yet$" mine.log
 }
 
-@test "a stop of a submitter leaves no request of the coordinator in silence" {
+@test "a stop by a submitter reports that further requests are not read" {
 	yes 'train 1' | head -n 100000 >many
 	run_with many
 	begins "$job_out" "$job"
@@ -641,7 +644,7 @@ one() {
  that ps-coord has not read yet will not be done$" "$job_log"
 }
 
-@test "what stands behind a stop is not a request" {
+@test "lines after a stop are not requests" {
 	run_with
 	submit < <(printf 'train 2\nstop\ntrain 3\n') >mine
 	assert_equal "$(count '"op":"train"' mine)" 2
@@ -649,9 +652,9 @@ one() {
 	assert_equal "$(count . "$job_log")" 0
 }
 
-@test "a run that fails for no fault of a submitter's tells it so" {
+@test "a run that fails notifies a submitter that it was not its fault" {
 	local status=0
-	# It waits for the run, so that it is there in time.
+	# The submitter waits for the run, so its requests arrive in time.
 	submit <<<'train 5' >mine 2>mine.log &
 	local mine=$!
 	launch ps-coord -b "ipc://$PWD/c" -s "ipc://$PWD/nobody" -m model.ps \

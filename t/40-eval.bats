@@ -15,7 +15,8 @@ setup() {
 		metric    log_loss p
 		optimizer adagrad learning_rate=0.5
 	END
-	# Ids 1 to 19; the label goes by which half has more, but for some.
+	# Ids are 1 to 19; the label is the half with more ids, except in a few
+	# records.
 	awk 'BEGIN {
 		srand(7)
 		for (n = 0; n < 300; n++) {
@@ -33,7 +34,7 @@ setup() {
 	}' | sed 's/  / /' >train.svm
 }
 
-# in_cluster FUNCTION - run it with three workers and two servers.
+# in_cluster FUNCTION - run the function with three workers and two servers.
 in_cluster() {
 	local saves=()
 	[[ $(declare -f "$1") != *--checkpoint=* ]] || saves=(-C "$PWD/ckpts")
@@ -45,7 +46,7 @@ in_cluster() {
 		"${examples:-train.svm}" -- bash -eu script
 }
 
-# session OPTIONS - a coordinator that is asked line by line.
+# session OPTIONS - start a coordinator that takes requests line by line.
 session() {
 	mkfifo requests results
 	ps-coord -m model.ps -B 8 "$@" <requests >results &
@@ -53,12 +54,12 @@ session() {
 	exec 9>requests 8<results
 }
 
-# ask LINE... - requests.
+# ask LINE... - send requests.
 ask() {
 	printf '%s\n' "$@" >&9
 }
 
-# await OP - set line to the next result of such a request.
+# await OP - set line to the next result of a request OP.
 await() {
 	while read -r -t 60 line <&8; do
 		[[ $line != *"\"op\":\"$1\""* ]] || return 0
@@ -67,20 +68,21 @@ await() {
 	return 1
 }
 
-# train REQUEST... - a run that saves checkpoints; its results are in results.
+# train REQUEST... - do a run that saves checkpoints; its results are in
+# results.
 train() {
 	printf '%s\n' "$@" | ps-local -C "$PWD/ckpts" -w 3 -s 2 -- --repeat \
 		--shard=%i/%n "${examples:-train.svm}" -- ps-coord -m model.ps \
 		-B 8 --checkpoint=ckpts --keep=0 >results
 }
 
-# numbers LINE - what it tells of the evaluation, a number a line.
+# numbers LINE - print the numbers of an evaluation, one a line.
 numbers() {
 	sed -E 's/.*("examples".*)\},"seconds".*/\1/; s/"metrics":\{//' \
 		<<<"$1" | tr ',' '\n'
 }
 
-# agree LINE LINE - counts and auc are equal, losses to a millionth.
+# agree LINE LINE - check that counts and auc are equal, and losses to 1e-6.
 agree() {
 	paste -d: <(numbers "$1") <(numbers "$2") | awk -F: '
 		$1 ~ /loss/ { d = $2 - $4; if (d * d > 1e-12) bad = 1; next }
@@ -90,7 +92,7 @@ agree() {
 is not $2"
 }
 
-# await_stop_handler PID - until it catches SIGTERM, the 15th signal.
+# await_stop_handler PID - wait until the process catches SIGTERM, signal 15.
 await_stop_handler() {
 	until [ $((0x$(sed -n 's/^SigCgt:.*\(........\)$/\1/p' \
 			"/proc/$1/status") & 0x4000)) != 0 ]; do :; done
@@ -98,7 +100,7 @@ await_stop_handler() {
 
 # ---- checkpoints ----
 
-@test "each checkpoint is scored in order of step, as the workers scored it" {
+@test "checkpoints are scored in the order of steps, as workers score them" {
 	train 'train 20' 'eval train.svm' save 'train 20' 'eval train.svm'
 	mapfile -t asked < <(grep '"op":"eval"' results)
 	run -0 --separate-stderr ps-eval -C ckpts train.svm
@@ -116,7 +118,7 @@ await_stop_handler() {
 	agree "$output" "${asked[1]}"
 }
 
-@test "a checkpoint has its name in the scores, however its path is spelt" {
+@test "scores have a checkpoint's name, however its path is written" {
 	train 'train 10'
 	cd ckpts/ckpt-00000010
 	for path in . ../ckpt-00000010// "$PWD/"; do
@@ -125,7 +127,7 @@ await_stop_handler() {
 	done
 }
 
-@test "a model is scored whose files have names that are no UTF-8" {
+@test "a model is scored whose files have names that are not UTF-8" {
 	local name=$'caf\xe9'
 	printf '%s\n' a b c >"$name"
 	printf 'w,y\na,1\nb,0\nc,1\n' >train.csv
@@ -191,7 +193,7 @@ await_stop_handler() {
 	agree "${lines[0]}" "${lines[2]}"
 }
 
-@test "inputs are read again for each, compressed, from a pipe, or several" {
+@test "each evaluation reads its inputs again: compressed, pipes, several" {
 	train 'train 10' save 'train 10'
 	run -0 ps-eval -C ckpts train.svm
 	one=$output
@@ -244,12 +246,12 @@ await_stop_handler() {
 	done
 }
 
-# big - several batches for each worker.
+# big - make a file with several batches for each worker.
 big() {
 	for _ in $(seq 10); do cat train.svm; done >big.svm
 }
 
-@test "an evaluation in the background is of its step, while steps go on" {
+@test "a background evaluation scores its step, while training continues" {
 	big
 	background() {
 		session --mode=sync --replicas=3
@@ -271,7 +273,8 @@ big() {
 	[[ ${lines[2]} == '{"op":"eval","step":140,"examples":300,'* ]]
 }
 
-# scores [BACKGROUND] - a run of which each step is the same in every one.
+# scores [BACKGROUND] - do a run with evaluations; its steps are the same each
+# time.
 scores() {
 	printf '%s\n' 'train 20' "eval big.svm $1" 'train 10' join \
 		'eval train.svm' |
@@ -279,7 +282,7 @@ scores() {
 		--mode=sync --replicas=3 -d train.svm
 }
 
-@test "what is in the background holds up no step" {
+@test "an evaluation in the background holds up no step" {
 	local first second server
 	start ps-serve -b ipc://serve
 	server=$pid
@@ -290,7 +293,7 @@ scores() {
 	session -b ipc://coord -s ipc://serve --min-workers=2
 	ask 'train 20' join
 	await join
-	# Its part cannot be scored before it goes on.
+	# The stopped worker's part cannot be scored before it continues.
 	kill -STOP "$second"
 	ask 'eval train.svm background=true' 'train 30' join
 	for _ in $(seq 10); do
@@ -305,7 +308,7 @@ scores() {
 	wait "$coord" "$first" "$second" "$server"
 }
 
-@test "a join waits for what is in the background, which scores the same" {
+@test "a join waits for background evaluations, whose scores are the same" {
 	big
 	scores >barriers
 	scores background=true >results
@@ -319,7 +322,7 @@ scores() {
 "op":"eval","step":30'
 }
 
-@test "an evaluation in the background that cannot be says why" {
+@test "a background evaluation that fails reports the reason" {
 	run -66 --separate-stderr ps-local -w 2 -- --repeat train.svm -- \
 		ps-coord -m model.ps -B 8 --keep-going \
 		<<<$'train 20\neval nix.svm background=true\ntrain 20\njoin'
@@ -335,7 +338,7 @@ scores() {
 	assert_line '{"op":"join","cancelled":true}'
 }
 
-@test "a checkpoint that is pruned is passed over, one in hand is scored" {
+@test "a pruned checkpoint is skipped, one that is being read is scored" {
 	train 'train 10' save 'train 10' save 'train 10'
 	run -0 --separate-stderr ps-eval -C ckpts \
 		'pipe:rm -r ckpts/ckpt-000000[12]0 2>&-; cat train.svm'
@@ -362,7 +365,7 @@ before it was scored"
 	run -65 ps-eval -C ckpts/ckpt-00000010 train.svm
 }
 
-@test "--follow waits for the folder and for what comes, until the final one" {
+@test "--follow waits for the folder, and for checkpoints up to the final one" {
 	follow() {
 		mkfifo scored
 		ps-eval -C ckpts --follow train.svm >scored 9>&- &
@@ -374,7 +377,8 @@ before it was scored"
 			read -r -t 60 line <&7
 			echo "$line"
 		done
-		# The last one was published long ago and turns final now.
+		# The last checkpoint was published before, and becomes final
+		# now.
 		exec 9>&-
 		wait "$coord"
 		wait "$car"
@@ -388,7 +392,7 @@ before it was scored"
 	done
 }
 
-@test "--follow skips none, and ends by itself, however often one is saved" {
+@test "--follow skips no checkpoint, however many there are, and then ends" {
 	follow() {
 		ps-eval -C ckpts --follow train.svm >scored &
 		car=$!
@@ -418,7 +422,7 @@ before it was scored"
 	sed -E 's/.*"step":([0-9]+),.*/\1/' scored >steps
 	sort -nuc steps
 	assert_equal "$(tail -n 1 steps)" 60
-	# Whatever is missing, the last of it is told of.
+	# Of each gap, the last missing checkpoint is reported.
 	awk '$1 > last + 2 { printf "ckpts/ckpt-%08d\n", $1 - 2 }
 		{ last = $1 }' steps >gaps
 	while read -r gap; do
@@ -427,8 +431,8 @@ before it was scored"
 	done <gaps
 }
 
-# It is stopped while they come, so that it cannot have seen them.
-@test "--follow tells of what was pruned before it looked" {
+# ps-eval is stopped while checkpoints come, so it cannot have seen them.
+@test "--follow reports checkpoints that were pruned before it saw them" {
 	follow() {
 		ps-eval -C ckpts --follow train.svm >scored &
 		car=$!
@@ -447,7 +451,7 @@ before it was scored"
  it was scored, and perhaps older ones, too"
 	sed -E 's/.*"step":([0-9]+),.*/\1/' scored >steps
 	printf '%s\n' 6 8 | diff - steps
-	# One that goes on knows what it has had.
+	# A second ps-eval knows from the file which checkpoints were scored.
 	head -n 1 scored | sed 's/"step":6/"step":2/' >before
 	run -0 --separate-stderr ps-eval -C ckpts --follow -o before train.svm
 	[[ $stderr == *"ckpt-00000004 was removed before it was scored"* ]]
@@ -456,7 +460,7 @@ before it was scored"
 	assert_equal "$stderr" ""
 }
 
-@test "--follow ends with the final one, though it is gone as soon as scored" {
+@test "--follow ends with the final checkpoint, even if that is removed" {
 	train 'train 10' save 'train 10'
 	run -0 timeout 60 ps-eval -C ckpts --follow 'pipe:
 		[ ! -e once ] || rm -r ckpts/ckpt-00000020
@@ -480,7 +484,7 @@ before it was scored"
 	assert_failure
 }
 
-@test "--follow waits for the final one no longer than --idle says" {
+@test "--follow waits for the final checkpoint for as long as --idle says" {
 	train 'train 10' save 'train 10'
 	rm -r ckpts/ckpt-00000020
 	run -69 --separate-stderr timeout 60 \
@@ -497,7 +501,7 @@ before it was scored"
 	assert_output --partial "--idle: 'soon' is not a duration"
 }
 
-@test "--idle counts from the last one that came" {
+@test "--idle counts from the last checkpoint that came" {
 	train 'train 10' save 'train 10'
 	mv ckpts/ckpt-00000020 last
 	mkfifo scored
@@ -534,7 +538,7 @@ before it was scored"
 	done
 }
 
-@test "who asks it to stop before all is scored is told so" {
+@test "a ps-eval that is stopped before all is scored reports that" {
 	train 'train 10'
 	mkfifo more
 	for predict in '' --predict; do
@@ -542,7 +546,7 @@ before it was scored"
 		ps-eval $predict -B 10 -C ckpts -F svmlight \
 			'pipe:head -n 100 train.svm; cat more' \
 			>scored 2>eval.log 3>&- &
-		exec 9>more	# it has begun to read
+		exec 9>more	# ps-eval has begun to read
 		[ -z "$predict" ] ||
 			until [ "$(wc -l <scored)" -ge 80 ]; do kill -0 $!; done
 		kill -TERM $!
@@ -555,7 +559,7 @@ before it was scored"
 	done
 }
 
-@test "--follow waits for a folder that is gone as it did for the first one" {
+@test "--follow waits for a removed folder as for one that does not exist yet" {
 	mkdir none
 	ps-eval -C none --follow -w 30s train.svm >scored 2>eval.log 3>&- &
 	await_stop_handler $!
@@ -577,7 +581,7 @@ before it was scored"
 		"ps-eval: cannot open gone: No such file or directory"
 }
 
-@test "--until ends with the first that is good enough, or else with 1" {
+@test "--until ends at the first checkpoint that is good enough, or with 1" {
 	train 'train 10' save 'train 10' save 'train 10'
 	run -0 ps-eval -C ckpts --until='auc >= 0.1' train.svm
 	assert_equal "${#lines[@]}" 1
@@ -597,7 +601,7 @@ before it was scored"
  there are loss, accuracy, auc, log_loss"
 }
 
-@test "ps-ckpt keeps the best by the lines" {
+@test "ps-ckpt keeps the best checkpoints by the lines of ps-eval" {
 	train 'train 10' save 'train 10' save 'train 10'
 	ps-eval -C ckpts train.svm >scores
 	best=$(sed -E 's/.*"checkpoint":"([^"]*)".*"loss":([^,]*).*/\2 \1/' \
@@ -609,12 +613,12 @@ before it was scored"
 
 # ---- a file of scores ----
 
-# bare [FILE] - its lines, but for the time that each took.
+# bare [FILE] - print the lines without the seconds.
 bare() {
 	sed 's/,"seconds":.*//' "$@"
 }
 
-@test "killed at any moment, it goes on behind the last line of -o FILE" {
+@test "a ps-eval that was killed resumes after the last line of -o FILE" {
 	train 'train 10' save 'train 10' save 'train 10'
 	ps-eval -C ckpts train.svm | bare >whole
 	true >scores
@@ -630,7 +634,7 @@ bare() {
 		assert_equal "$output$stderr" ""
 		bare scores | diff whole -
 	done
-	# There is nothing to do any more, and nobody to wait for.
+	# All is scored, and no further checkpoint will come.
 	rm -r ckpts/*
 	run -0 --separate-stderr timeout 60 ps-eval -C ckpts --follow \
 		-o scores train.svm
@@ -638,7 +642,7 @@ bare() {
 	bare scores | diff whole -
 }
 
-@test "a torn line of -o FILE is cut off, and its checkpoint scored again" {
+@test "an incomplete line of -o FILE is removed, and scored again" {
 	train 'train 10' save 'train 10'
 	ps-eval -C ckpts -o scores train.svm
 	mv scores whole
@@ -654,7 +658,7 @@ its end are cut off"
 	done
 }
 
-@test "zeros that a power cut left at the end of -o FILE are cut off" {
+@test "zeros that a power cut left at the end of -o FILE are removed" {
 	train 'train 10' save 'train 10'
 	ps-eval -C ckpts -o scores train.svm
 	mv scores whole
@@ -671,7 +675,7 @@ its end are cut off"
 	done
 }
 
-@test "--follow goes on, and ends when the last of -o FILE turns final" {
+@test "--follow resumes, and ends when the last of -o FILE becomes final" {
 	follow() {
 		session --checkpoint=ckpts --keep=0
 		for n in 1 2; do
@@ -695,7 +699,7 @@ its end are cut off"
 		'{"checkpoint":"ckpt-00000020","step":20,"final":false')
 }
 
-@test "with -o FILE what is no newer than its lines is not scored" {
+@test "with -o FILE, checkpoints no newer than its lines are not scored" {
 	train 'train 10' save 'train 10' save 'train 10'
 	for what in ckpts/ckpt-00000020 ckpts/ckpt-00000020 \
 		ckpts/ckpt-00000010; do
@@ -725,7 +729,7 @@ its end are cut off"
 	assert_equal "$(wc -l <scores)" 3
 }
 
-@test "a file of others is refused for -o, and stays as it is" {
+@test "another program's file is refused for -o, and is not changed" {
 	train 'train 10' save 'train 10'
 	ps-eval -C ckpts/ckpt-00000010 -o scores train.svm
 	for line in '' '# notes' '[1]' '{"step":70,"examples":300}' \
@@ -738,7 +742,8 @@ its end are cut off"
 			-C ckpts -o file train.svm
 		cmp file before
 	done
-	# Without a newline it is not torn either, unless it begins like ours.
+	# A last line without a newline counts as incomplete only if it begins
+	# as the lines of ps-eval do.
 	for text in notes '{"step":70' '{"checkpoints'; do
 		printf '%s' "$text" >file
 		bad 65 "file:1: not the scores" -C ckpts -o file train.svm
@@ -762,10 +767,10 @@ its end are cut off"
 		"ps-coord: scores: another program has it open"
 	assert_equal "$(<scores)" '{"checkpoint":"ckpt-00000001","step":1}'
 	stop || [ $? = 75 ]
-	exec 5<>in 5>&-		# the command, which nobody reads any more
+	exec 5<>in 5>&-		# the command, whose reader has ended
 }
 
-@test "-o FILE that takes no more is an error, until there is room again" {
+@test "a full disk at -o FILE is an error, until there is room again" {
 	for n in {1..8}; do
 		echo train 5
 		echo save
@@ -788,7 +793,7 @@ its end are cut off"
 
 # ---- the live model ----
 
-@test "the live model is scored as of one step, while training goes on" {
+@test "the live model is scored at one step, while training continues" {
 	live() {
 		session --results=all
 		ask 'train 20' join
@@ -832,13 +837,13 @@ its end are cut off"
 	assert_equal "$stderr" ""
 }
 
-@test "an evaluator gives its cut back, also when it is killed" {
+@test "an evaluator releases its cut, also when it is killed" {
 	live() {
 		session
 		ask 'train 5' join
 		await join
 		mkfifo in
-		for n in {1..70}; do	# more than a server would hold
+		for n in {1..70}; do	# more cuts than a server would hold
 			ps-eval --predict -B 1 - <in >out 9>&- &
 			eval=$!
 			exec 6>in
@@ -877,7 +882,7 @@ its end are cut off"
 	[[ $stderr == "ps-eval: coordinator ipc://"*"ended the run"* ]]
 }
 
-@test "a coordinator that is not there is an error that names it" {
+@test "a coordinator that does not run is an error that names it" {
 	run -69 --separate-stderr ps-eval -w 300ms -c ipc://nobody train.svm
 	assert_equal "$stderr" "ps-eval: coordinator ipc://nobody does not \
 answer within 0.3 s"
@@ -903,20 +908,22 @@ answer within 0.3 s"
 	cut -d' ' -f2- train.svm >bare.svm
 	run -0 ps-eval --predict -C ckpts -B 7 - <bare.svm
 	assert_output "$labelled"
-	# What is no svmlight at all would be labels of examples without any.
+	# A file that is not svmlight is refused, though its lines could be
+	# labels without features.
 	tr ' ' , <train.svm | tr : . >comma.svm
 	run -65 --separate-stderr ps-eval --predict -C ckpts comma.svm
 	assert_output ""
 	[[ $stderr == "ps-eval: comma.svm:1: '"*"' is not a label, which is a\
  number" ]]
-	# By hand: accuracy is how many are on the right side of a half.
+	# The accuracy is the share of predictions on the right side of 0.5.
 	right=$(paste <(printf '%s\n' "$labelled") train.svm |
 		awk '($1 >= 0.5) == $2 { n++ } END { printf "%.9g", n / NR }')
 	run -0 ps-eval -C ckpts train.svm
 	assert_output --partial "\"accuracy\":$right,"
 }
 
-# predicts CHECKPOINT - what the stream that is open as 6 and 7 has next.
+# predicts CHECKPOINT - check the next prediction of the stream on descriptors 6
+# and 7.
 predicts() {
 	head -n 1 train.svm >&6
 	read -r -t 60 line <&7
@@ -924,7 +931,7 @@ predicts() {
 		ps-eval --predict -C "$1" -)"
 }
 
-@test "--predict of a stream goes on with what is newest" {
+@test "--predict of a stream changes to the newest checkpoint" {
 	train 'train 10' save 'train 10' save 'train 10'
 	mkdir live others
 	cp -R ckpts/ckpt-00000010 live
@@ -934,12 +941,13 @@ predicts() {
 	daemons+=("$pid")
 	exec 6>in 7<out
 	predicts ckpts/ckpt-00000010
-	# What comes is moved in, and one that was pruned is gone.
+	# A new checkpoint is renamed into the folder, and a pruned one removed.
 	cp -R ckpts/ckpt-00000020 live/.tmp-new
 	mv live/.tmp-new live/ckpt-00000020
 	rm -r live/ckpt-00000010
 	predicts ckpts/ckpt-00000020
-	# A damaged one is told of once, and another model's is not taken.
+	# A damaged checkpoint is reported once, and another model's is not
+	# used.
 	cp -R ckpts/ckpt-00000030 live/.tmp-new
 	damage live/.tmp-new/shard-0-of-2.tar 600
 	mv live/.tmp-new live/ckpt-00000030
@@ -954,7 +962,7 @@ predicts() {
 	cp -R ckpts/ckpt-00000030 live/.tmp-new
 	mv live/.tmp-new live/ckpt-00000030
 	predicts ckpts/ckpt-00000030
-	# The folder may go; what it has read it has.
+	# ps-eval has read the checkpoint, so the folder may be removed.
 	rm -r live
 	predicts ckpts/ckpt-00000030
 	exec 6>&-
@@ -971,8 +979,8 @@ model: predictions are still made with live/ckpt-00000020"
 	assert_equal "${#lines[@]}" 4
 }
 
-# The command makes the newer one between the records of one input.
-@test "--predict of files, and with --newest, keeps to one checkpoint" {
+# The command adds the newer checkpoint between the records of one input.
+@test "--predict of files, and with --newest, uses one checkpoint" {
 	train 'train 10' save 'train 10'
 	ps-eval --predict -C ckpts/ckpt-00000010 train.svm >of10
 	ps-eval --predict -C ckpts/ckpt-00000020 train.svm >of20
@@ -993,7 +1001,7 @@ model: predictions are still made with live/ckpt-00000020"
 	mkfifo out
 	ps-eval --predict -C ckpts -B 1 train.svm >out &
 	{
-		read -r line	# and no more, as head would
+		read -r line	# only one line; head would read more
 		echo "$line"
 		mv later/ckpt-00000020 ckpts
 		cat
@@ -1022,7 +1030,7 @@ model: predictions are still made with live/ckpt-00000020"
 	assert_line --index 0 --regexp "^${lines[0]}$"
 }
 
-@test "a reader of predictions may leave, in silence" {
+@test "ps-eval ends without a message when the reader of predictions ends" {
 	train 'train 10'
 	for n in {1..100}; do cat train.svm; done >long.svm
 	run -0 --separate-stderr bash -o pipefail -c \
@@ -1032,9 +1040,10 @@ model: predictions are still made with live/ckpt-00000020"
 	assert_equal "$stderr" ""
 }
 
-# ---- what is wrong ----
+# ---- errors ----
 
-# bad STATUS TEXT OPTIONS... - one line with the text, nothing else.
+# bad STATUS TEXT OPTIONS... - check that ps-eval fails with one line that has
+# the text.
 bad() {
 	run "-$1" --separate-stderr ps-eval "${@:3}"
 	assert_equal "$output" ""

@@ -25,8 +25,8 @@ setup() {
 	}' >train.svm
 }
 
-# train OPTION... - three passes and a bit by one worker; what its steps say
-# of the examples is in result, what the worker says in members.
+# train OPTION... - train one worker for a little more than three passes; writes
+# the results of steps to result, the worker's messages to members.
 train() {
 	rm -f members
 	ps-local -w 1 -s 1 --log=members -- -v --repeat --shuffle=64 "$@" \
@@ -36,7 +36,7 @@ train() {
 	[ "$(wc -l <result)" -ge 80 ]
 }
 
-# the_cache - its name; there is one.
+# the_cache - print the name of the only cache.
 the_cache() {
 	local all=(.train.svm-*.pscache)
 	[ ${#all[@]} -eq 1 ] && [ -f "${all[0]}" ] && echo "${all[0]}"
@@ -56,9 +56,10 @@ the_cache() {
 	run -1 grep pscache members
 }
 
-# What is made of a batch is kept with it, for batches that are not small.
-@test "a run in the batches of its cache is the same, and in others" {
-	# pass SIZE OPTION... - steps of such batches, over and over.
+# The cache also keeps the data that are derived from a batch, unless it is
+# small.
+@test "a run with the batches of its cache is the same, and with others" {
+	# pass SIZE OPTION... - train several passes with batches of this size.
 	pass() {
 		ps-local -w 1 -s 1 -- --repeat "${@:2}" train.svm \
 			-- ps-coord -m model.ps -B "$1" --seed=3 <<<'train 9' |
@@ -124,7 +125,8 @@ the_cache() {
 	run -0 grep -c 'made of 400 records' members
 }
 
-# refused WHY FOLDER - by whoever is to keep a cache there, at once.
+# refused WHY FOLDER - check that ps-work and ps-eval refuse the folder for a
+# cache, at once.
 refused() {
 	local program
 	for program in "ps-work -c ipc://none" "ps-eval -C ."; do
@@ -143,7 +145,7 @@ refused() {
 	[ -w sealed ] || refused "Permission denied" sealed
 }
 
-@test "no cache: for want of room, or of a file" {
+@test "no cache is made without room, or without a file" {
 	train train.svm
 	cp result plain
 	mkdir kept
@@ -159,7 +161,7 @@ refused() {
 	run -1 the_cache
 }
 
-@test "two workers of an input may both be told to keep it" {
+@test "two workers of one input may both keep a cache of it" {
 	for _ in 1 2 3; do
 		ps-local -w 2 -s 1 --log=members -- --repeat --shard=%i/%n \
 			--cache train.svm -- ps-coord -m model.ps -B 8 \

@@ -2,8 +2,8 @@
 
 load lib.bash
 
-# A program that computes like "dense units=1", with nothing but Python's own
-# library, and does what its words say at the request of that number.
+# Makes a program that computes like "dense units=1" with Python's standard
+# library.  Its arguments are the number of a request and code to run at it.
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	daemons=()
@@ -58,8 +58,8 @@ setup() {
 	dense="/usr/bin/python3 dense.py"
 }
 
-# train REQUESTS MODEL OPTION-OF-WORKERS... - one worker and server; the result
-# lines without what depends on the clock.
+# train REQUESTS MODEL OPTION-OF-WORKERS... - train with one worker and server;
+# print the result lines without the fields that depend on the clock.
 train() {
 	local requests=$1 model=$2
 	shift 2
@@ -69,7 +69,7 @@ train() {
 		sed 's/,"seconds":[^}]*//'
 }
 
-# rounded - numbers with five digits, as two sums of another order have them.
+# rounded - round numbers to five digits, to which sums in any order agree.
 rounded() {
 	awk -F'"loss":' '/loss/ { split($2, rest, ",")
 		printf "%s %.5f\n", $1, rest[1] }'
@@ -115,7 +115,7 @@ rounded() {
 	[[ $output == '{"step":20,"examples":4,'*'"accuracy":1'* ]]
 }
 
-@test "layers between others, each by a program of its own" {
+@test "layers between others, each computed by a program of its own" {
 	cat >deep.ps <<-'END'
 		input     x float[4]
 		label     y binary
@@ -134,13 +134,13 @@ rounded() {
 	train 'train 80' deep.ps -x first="/usr/bin/python3 first.py" \
 		-x second="/usr/bin/python3 second.py" >out
 	[ "$(wc -l <out)" = 80 ]
-	# It learns what the four examples say.
+	# The model learns the labels of the four examples.
 	awk -F'"loss":' '{ split($2, rest, ","); last = rest[1] }
 		END { exit !(last < 0.1) }' out
 }
 
-# several - a layer with three outputs, ids and the label: its program, model
-# and data, and a model of layers that compute the same.
+# several - make a layer with three outputs that takes ids and the label: its
+# program, model and data, and a model of native layers that compute the same.
 several() {
 	cat >several.py <<-'END'
 		import array, json, math, sys
@@ -229,7 +229,7 @@ several() {
 	}' >several.csv
 }
 
-# twin MODEL [OPTION...] - its losses, and its weights as numbers.
+# twin MODEL [OPTION...] - train, and print the losses and the weights.
 twin() {
 	printf 'train 100\neval several.csv\n' |
 		ps-local -q -C "saved-$1" -- "${@:2}" --repeat several.csv -- \
@@ -237,14 +237,14 @@ twin() {
 		sed 's/.*"loss":\([^,]*\),.*/\1/'
 }
 
-# close FILE FILE - the same numbers to 1e-5, at least so many as there are.
+# close FILE FILE - check that the files have the same numbers to 1e-5.
 close() {
 	paste "$1" "$2" | awk '
 		NF != 2 || ($1 - $2) ^ 2 > 1e-10 { bad = 1 }
 		END { exit bad || NR == 0 }' || fail "$1 is not $2"
 }
 
-@test "several outputs, ids and the label, as layers compute them" {
+@test "several outputs, ids and the label, with the results of layers" {
 	local pair
 	several
 	twin several -x "$several" >one
@@ -259,13 +259,14 @@ close() {
 			od -An -v -w4 -tf4 >other
 		close one other
 	done
-	# There is no label: nothing is sent for it.
+	# Without a label nothing is sent for it.
 	cut -d, -f1-6 several.csv >unlabelled.csv
 	run -0 ps-eval --predict -C saved-several -x "$several" unlabelled.csv
 	assert_equal "${#lines[@]}" 32
 }
 
-# several_says STATUS TEXT WHAT - of an answer that is changed so.
+# several_says STATUS TEXT CODE - check the status and error of an answer that
+# CODE changes.
 several_says() {
 	run "-$1" --separate-stderr ps-local -q -- -w 2s \
 		-x "$several $3" --repeat several.csv -- \
@@ -292,7 +293,7 @@ more than was wanted: 192 bytes, up to the end of c" \
 ended with status 1" "1 'answer[\"b\"].pop(); out.close()'"
 }
 
-@test "arrays that fit no pipe go to and fro" {
+@test "arrays that are larger than a pipe are sent both ways" {
 	cat >large.ps <<-'END'
 		input     x float[20000]
 		label     y binary
@@ -316,12 +317,12 @@ ended with status 1" "1 'answer[\"b\"].pop(); out.close()'"
 	train 'train 3' large.ps -x "/usr/bin/python3 same.py" >with
 	rm -r saved
 	sed '/external/d; s/dense z/dense h/' large.ps >without.ps
-	# Names say where initial values begin, and these are the same.
+	# Initial values depend on names, and the names are the same.
 	train 'train 3' without.ps >without
 	diff <(rounded <with) <(rounded <without)
 }
 
-@test "what it cannot compute is an error of the step" {
+@test "an error of the program is an error of the step" {
 	echo train 9 >requests
 	run -65 --separate-stderr ps-local -- --repeat -x \
 		"$dense 4 'said = out.write(no); out.flush()'" train.svm -- \
@@ -331,7 +332,7 @@ ended with status 1" "1 'answer[\"b\"].pop(); out.close()'"
 	[ "$stderr" = "ps-coord: step 2: model.ps:5: logit: no logarithm" ]
 }
 
-@test "one that dies takes its worker along, and another runs the steps" {
+@test "a program that dies ends its worker, and another runs the steps" {
 	printf 'train 300\n' | ps-local -w 2 -- --repeat \
 		-x "$dense 40 'ok = not os.path.exists(\"died\")
 os.mkdir(\"died\") if ok else 0
@@ -343,18 +344,19 @@ sys.exit(3) if ok else 0'" train.svm -- \
 	assert_output 1
 }
 
-# ended PIDFILE - the process is gone, or is so within ten seconds.
+# ended PIDFILE - check that the process ends within ten seconds.
 ended() {
 	timeout 10 tail -s 0.05 --pid="$(<"$1")" -f /dev/null
 }
 
-# refused STATUS LINE COMMAND [OPTION...] - what ps-eval says of a command.
+# refused STATUS LINE COMMAND [OPTION...] - check that ps-eval refuses a program
+# with this line.
 refused() {
 	run "-$1" --separate-stderr ps-eval -C saved -x "$3" "${@:4}" train.svm
 	assert_equal "${stderr_lines[-1]}" "ps-eval: model.ps:5: logit: $2"
 }
 
-@test "one that says what is no answer, or nothing, or ends, is told" {
+@test "a program with a wrong answer, or none, or that ends, is an error" {
 	local each no_answer="which is not the first line of an answer: that is\
  {} or {\"error\":\"TEXT\"}"
 	train 'train 1' model.ps -x "$dense" >/dev/null
@@ -385,7 +387,7 @@ refused() {
 	ended pid
 }
 
-@test "a model and -x that do not fit are told" {
+@test "a model and -x that do not fit are an error" {
 	echo train 9 >requests
 	run -78 ps-local -- --repeat train.svm -- ps-coord -m model.ps requests
 	assert_line "ps-coord: step 0: model.ps:5: a program computes logit: \
@@ -408,7 +410,7 @@ layer called other"
 	assert_output "ps-eval: -x '$dense': the model has no external layer"
 }
 
-@test "a worker that is told to end does not wait for its program" {
+@test "a worker that is asked to end does not wait for its program" {
 	mkfifo there
 	echo train 9 >requests
 	launch ps-serve -c ipc://coord -i 0
@@ -421,8 +423,9 @@ layer called other"
 	[ ! -s "$log" ]
 }
 
-# hears_the_end REQUEST NUMBER OPTION-OF-COORD... - whose program of a layer
-# falls asleep at the request of that number: its worker ends with the run.
+# hears_the_end REQUEST NUMBER OPTION-OF-COORD... - let the program of a layer
+# sleep at the request of this number, and check that its worker ends with the
+# run.
 hears_the_end() {
 	local requests=$1 number=$2 worker chief
 	shift 2
@@ -443,13 +446,13 @@ time.sleep(1e6)'" train.svm
 	run -0 wait "$worker"
 }
 
-@test "a worker hears of the end of a run while a layer is computed" {
+@test "a worker notices the end of a run while a layer is computed" {
 	hears_the_end 'train 9' 3
 	hears_the_end 'train 9' 6 --accumulate=4
 	hears_the_end 'train 3\neval' 6
 }
 
-@test "programs end with who runs them, even if they do not heed it" {
+@test "programs end with their worker, even if they ignore signals" {
 	train 'train 2' model.ps -x \
 		"$dense 0 'open(\"pid\", \"w\").write(str(os.getpid()))'" \
 		>/dev/null
@@ -470,7 +473,7 @@ open(\"there\", \"w\").close(); time.sleep(1e6)'" train.svm
 	ended pid
 }
 
-@test "a filter whose reader has left ends like one, whatever its program" {
+@test "ps-eval with a program ends without a message when its reader ends" {
 	train 'train 1' model.ps -x "$dense" >/dev/null
 	yes '1 1:1' | head -n 100000 >many.svm
 	run -0 --separate-stderr bash -c "ps-eval -C saved --predict -B 100 \

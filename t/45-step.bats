@@ -3,8 +3,9 @@
 load lib.bash
 load python.bash
 
-# Logistic regression with nothing but Python's own library, which does what
-# its words say at the request of that number, and behind its answer.
+# Makes a program of logistic regression with Python's standard library.  Its
+# arguments are the number of a request and code to run at it; the variable
+# "then" is code to run after the answer.
 setup() {
 	begin_python
 	cat >model.ps <<-'END'
@@ -73,8 +74,8 @@ setup() {
 	fit="/usr/bin/python3 fit.py"
 }
 
-# train REQUESTS MODEL OPTION-OF-WORKERS... - one worker and server; the result
-# lines without what depends on the clock.
+# train REQUESTS MODEL OPTION-OF-WORKERS... - train with one worker and server;
+# print the result lines without the fields that depend on the clock.
 train() {
 	local requests=$1 model=$2
 	shift 2
@@ -84,19 +85,19 @@ train() {
 		sed 's/,"seconds":[^}]*//'
 }
 
-# rounded - numbers with five digits, as two sums of another order have them.
+# rounded - round numbers to five digits, to which sums in any order agree.
 rounded() {
 	awk -F'"loss":' '/loss/ { split($2, rest, ",")
 		printf "%s %.5f %s\n", $1, rest[1], rest[2] }'
 }
 
-# numbers CHECKPOINT NAME - of a variable, with five digits.
+# numbers CHECKPOINT NAME - print the values of a variable with five digits.
 numbers() {
 	ps-ckpt cat "$1" "$2" | tail -c "$3" | od -An -v -tf4 -w4 |
 		awk '{ printf "%.5f\n", $1 }'
 }
 
-@test "a program computes what a native model does, losses and weights" {
+@test "a program gives the losses and weights of a native model" {
 	train 'train 100\neval train.svm' native.ps >native
 	mv saved native.saved
 	train 'train 100\neval train.svm' model.ps --step="$fit" >step
@@ -104,7 +105,7 @@ numbers() {
 	[ "$(wc -l <step)" = 101 ]
 	diff <(numbers native.saved logit/kernel 16) <(numbers saved W 16)
 	diff <(numbers native.saved logit/bias 4) <(numbers saved b 4)
-	# What is not trained is what the last step says.
+	# A variable that is not trained has the value of the last step.
 	[ "$(numbers saved steps 8 | tr '\n' ' ')" = "99.00000 4.00000 " ]
 	ps-eval -C native.saved --predict train.svm >native
 	ps-eval -C saved --predict --step "$fit" train.svm >step
@@ -116,8 +117,8 @@ numbers() {
 	[[ $output == *'"metrics":{"accuracy":1}'* ]]
 }
 
-# rounds MODEL SERVERS OPTION-OF-WORKERS... - three replicas, the coordinator's
-# data.
+# rounds MODEL SERVERS OPTION-OF-WORKERS... - train in rounds of three replicas
+# with the coordinator's data.
 rounds() {
 	local model=$1 servers=$2
 	shift 2
@@ -128,7 +129,7 @@ rounds() {
 		sed 's/,"seconds":[^}]*//; s/"worker":"[^"]*",//'
 }
 
-@test "so it does in rounds of three, on two servers" {
+@test "a program gives the same in rounds of three, on two servers" {
 	rounds native.ps 2 -q >native
 	mv saved native.saved
 	rounds model.ps 2 --step="$fit" >step
@@ -186,7 +187,7 @@ rounds() {
 	assert_line --partial "s/offset [4] [0, 2, 2, 5]"
 	assert_line --partial "s/weight [5] [1.0, 0.5, 1.0, 2.0, 3.0]"
 	assert_line --partial "W [1] [0.0]"
-	# Weights that nobody has written are sent as well.
+	# Weights that the data leave out are sent as well.
 	printf '%s\n' '2:1 9:1' '4:1' >ids.svm
 	echo train | ps-local -q -- --step "/usr/bin/python3 count.py" \
 		ids.svm -- ps-coord -m ids.ps -B 2 >out 2>log
@@ -194,7 +195,8 @@ rounds() {
 	assert_line --partial "s/weight [3] [1.0, 1.0, 1.0]"
 }
 
-# fails WORDS - the third step, whose program says head or answers otherwise.
+# fails CODE REASON - check the error of the third step, whose answer CODE
+# changes.
 fails() {
 	run -65 --separate-stderr ps-local -q -- --repeat --step \
 		"$fit 2 '$1'" train.svm -- ps-coord -m model.ps -B 4 requests
@@ -202,7 +204,7 @@ fails() {
 "\"error\":\"step 2: $2\"}"
 }
 
-@test "what it says of a step that cannot be is the error of the step" {
+@test "a wrong answer is the error of the step" {
 	local at="model.ps:6: fit"
 	echo train 9 >requests
 	fails 'head = {"error": "no logarithm"}' "$at: no logarithm"
@@ -221,7 +223,7 @@ learning_rate or a clipnorm may help"
 numbers or NaNs; a smaller learning_rate or a clipnorm may help"
 }
 
-@test "a step of which it says an error is given up, requests behind go on" {
+@test "a step with an error is given up, and later requests run" {
 	printf 'train 9\njoin\ntrain 3\n' | ps-local -q -- --repeat \
 		--step="$fit 5 'head = {\"error\": \"not now\"}'" train.svm \
 		-- ps-coord -m model.ps -B 4 --keep-going >out || true
@@ -230,13 +232,13 @@ numbers or NaNs; a smaller learning_rate or a clipnorm may help"
 	[ "$(sed '1,/"op":"join"/d' out | grep -c '"op":"train".*"loss"')" = 3 ]
 }
 
-# ended PIDFILE - the process is gone, or is so within ten seconds.
+# ended PIDFILE - check that the process ends within ten seconds.
 ended() {
 	timeout 10 tail -s 0.05 --pid="$(<"$1")" -f /dev/null
 }
 
-# once WORDS REASON - what the words say happens to a program at its sixth
-# request, once: the worker reports that reason, and no step is lost.
+# once CODE REASON - let a program run the code at its sixth request, once;
+# check that the worker reports the reason, and that no step is lost.
 once() {
 	rm -rf happened
 	printf '%s\n' 'import os' 'if not os.path.exists("happened"):' \
@@ -251,7 +253,7 @@ once() {
 'exec[^']*'' $2; it is started again, 1 of 3\$"
 }
 
-@test "one that ends, hangs or breaks the rules is started again" {
+@test "a program that ends, hangs or breaks the rules is started again" {
 	once 'sys.exit(3)' "has ended with status 3"
 	once 'os.kill(os.getpid(), 9)' "was ended by signal 9"
 	once 'time.sleep(1e6)' "has not answered within 2 s"
@@ -264,15 +266,16 @@ once() {
 [0-9]+ bytes, up to the end of steps"
 	once 'out.write(b"x" * 3000000); out.flush()' \
 		"printed 'x*', which is not the first .*"
-	# Whoever has its pipes still goes with it, at once.
+	# A child that still has the program's pipes is ended at once, too.
 	once 'p = os.fork()
     open("pid", "w").write(str(p)) and os._exit(4) if p else time.sleep(1e6)' \
 		"has ended with status 4"
 	ended pid
 }
 
-# falls_asleep REQUESTS - a worker and a run whose program sleeps from its
-# sixth request on, or that of asleep_at, once it does.  Sets worker and chief.
+# falls_asleep REQUESTS - start a run whose program sleeps from its sixth
+# request on (or that of $asleep_at), and wait until it does.  Sets worker and
+# chief.
 falls_asleep() {
 	printf '%b\n' "$1" >requests
 	start ps-serve -b ipc://server
@@ -286,10 +289,11 @@ time.sleep(1e6)'" train.svm
 	timeout 60 sh -c 'until [ -e asleep ]; do :; done'
 }
 
-@test "while a program computes its worker answers, and hears of the end" {
+@test "while a program computes its worker answers, and notices the end" {
 	local worker chief
 	falls_asleep 'train 20'
-	# Longer than a lease, of which another attempt would tell.
+	# Wait for longer than a lease; a lost lease would give a second
+	# attempt.
 	! timeout 2 tail -s 0.05 --pid="$chief" -f /dev/null
 	[ "$(wc -l <"$out")" = 5 ]
 	kill -TERM "$chief"
@@ -298,7 +302,7 @@ time.sleep(1e6)'" train.svm
 	run -0 wait "$worker"
 }
 
-@test "a worker hears of the end of a run while its program scores" {
+@test "a worker notices the end of a run while its program scores" {
 	local worker chief
 	asleep_at=2 falls_asleep 'train 2\neval'
 	stop "$chief"
@@ -306,7 +310,7 @@ time.sleep(1e6)'" train.svm
 	run -0 wait "$worker"
 }
 
-@test "one that scores for longer than a lease costs no second attempt" {
+@test "a program that scores for longer than a lease costs no attempt" {
 	printf '%s\n' 'train 2' eval join >requests
 	start ps-serve -b ipc://server
 	launch ps-work -c ipc://coord --lease=500ms --repeat \
@@ -317,7 +321,7 @@ time.sleep(1e6)'" train.svm
 	assert_line --partial '"op":"eval","step":2,'
 }
 
-@test "one that never answers takes its worker along, others run the steps" {
+@test "a program that never answers ends its worker; others run the steps" {
 	echo train 60 | ps-local -w 2 -- --repeat --step="mkdir first &&
 		echo \$PPID >first/pid
 		[ \"\$(cat first/pid)\" = \$PPID ] && exit 3
@@ -375,14 +379,15 @@ r[\"args\"]]'" train.svm -- \
 'model has no step line"}'
 }
 
-# large LETTERS - a request whose arguments have so many, and a few.
+# large LETTERS - print a request whose arguments have LETTERS letters and a few
+# more bytes.
 large() {
 	awk -v n="$1" 'BEGIN { printf "{\"args\":{\"a\":\""
 		for (i = 0; i < n; i++) printf "x"
 		print "\"}}" }'
 }
 
-@test "arguments and results have a MiB, and no more" {
+@test "arguments and results have at most a MiB" {
 	large 1048000 >requests
 	run -0 --separate-stderr ps-local -q -- --repeat \
 		--step="$fit '*' 'head[\"result\"] = r[\"args\"]'" \
@@ -411,7 +416,7 @@ head[\"result\"] = n * r[\"args\"].get(\"by\", 1)'" -- \
 '"result":[20,20,20]} "result":[20,20,20]} "result":[2,2,2]} ' ]
 }
 
-# results COUNT - so many steps have ended.
+# results COUNT - wait for the results of COUNT steps.
 results() {
 	timeout 60 sh -c "until [ -e out ] &&
 		[ \"\$(grep -c result out)\" -ge $1 ]; do :; done"
@@ -450,14 +455,15 @@ time.sleep(0.02)'"
 	awk '{ if ($2 != ($1 < 30 ? 1 : 2)) exit 1 }' seen
 }
 
-# refused STATUS LINE COMMAND [OPTION...] - what ps-eval says of a command.
+# refused STATUS LINE COMMAND [OPTION...] - check that ps-eval refuses a program
+# with this line.
 refused() {
 	run "-$1" --separate-stderr ps-eval -C saved --step "$3" "${@:4}" \
 		train.svm
 	assert_equal "${stderr_lines[-1]}" "ps-eval: model.ps:6: fit: $2"
 }
 
-@test "one that says what is no answer, or nothing, or ends, is told" {
+@test "a program with a wrong answer, or none, or that ends, is an error" {
 	local each no_answer="which is not the first line of an answer: that is\
  {\"loss\":NUMBER,...} or {\"error\":\"TEXT\"}"
 	train 'train 1' model.ps --step="$fit" >/dev/null
@@ -481,7 +487,7 @@ refused() {
 	ended pid
 }
 
-@test "gradients that are too short or too long are told" {
+@test "gradients that are too short or too long are an error" {
 	local each more
 	echo train 9 >requests
 	train 'train 1' model.ps --step="$fit" >/dev/null
@@ -489,7 +495,7 @@ refused() {
 	run -69 --separate-stderr ps-local -- -w 2s --repeat \
 		--step="$each" train.svm -- ps-coord -m model.ps -B 4 requests
 	[[ $stderr == *"fit: '$each' has not answered within 2 s"* ]]
-	# More in one piece with the answer, and behind it.
+	# The extra bytes come with the answer, or after it.
 	for more in 'answer["steps"].append(1)' \
 		'then = "out.write(b\"1\"); out.flush()"; at = str(number)'
 	do
@@ -497,13 +503,13 @@ refused() {
 		run -76 --separate-stderr ps-local -- --repeat \
 			--step="$each" train.svm -- \
 			ps-coord -m model.ps -B 4 requests
-		# What comes late stands before the next answer.
+		# Bytes after the answer may be read as the next answer.
 		[[ $stderr == *"fit: '$each' has answered more than was "* ||
 		   $stderr == *"fit: '$each' printed '1"* ]]
 	done
 }
 
-@test "a model and --step that do not fit are told" {
+@test "a model and --step that do not fit are an error" {
 	echo train 9 >requests
 	run -78 ps-local -- --repeat train.svm -- ps-coord -m model.ps requests
 	assert_line "ps-coord: step 0: model.ps:6: a program computes fit: \
@@ -524,8 +530,9 @@ which, --step=COMMAND"
 no predicts=SHAPE"
 }
 
-# The same program, whose arrays lie in memory once it has said so; it notes
-# bytes that came by its pipe besides lines, and what had not changed.
+# sharing - write the same program with shared arrays: it asks for them in its
+# first answer.  It notes the bytes that came by its pipe besides lines, and the
+# arrays that had not changed.
 sharing() {
 	sed -e '/^into, out/a\
 import mmap\
@@ -554,7 +561,7 @@ s/if "error" not in head))/if "error" not in head and "offset" not in a))/
 		>>shared.py
 }
 
-@test "arrays lie in memory for a program that says so, not in its pipes" {
+@test "a program that asks for it gets arrays in shared memory" {
 	local step
 	sharing
 	train 'train 100\neval train.svm' model.ps --step="$fit" >pipes
@@ -565,7 +572,8 @@ s/if "error" not in head))/if "error" not in head and "offset" not in a))/
 	for name in W b steps; do
 		diff <(ps-ckpt cat saved $name) <(ps-ckpt cat pipes.saved $name)
 	done
-	# Those of the first request alone: 4 of x, y, W, b and steps.
+	# Only the first request used the pipe: 4 bytes for each number of x, y,
+	# W, b and steps.
 	[ "$(cut -d' ' -f1 noted)" = $((4 * (16 + 4 + 4 + 1 + 2))) ]
 	rm noted
 	ps-eval -C pipes.saved --predict --step "$fit" train.svm >pipes
@@ -575,7 +583,7 @@ s/if "error" not in head))/if "error" not in head and "offset" not in a))/
 	[ "$(cut -d' ' -f2- noted)" = "['W', 'b', 'steps']" ]
 }
 
-@test "a worker works ahead of its program, but not with --prefetch=0" {
+@test "a worker prefetches while its program computes, except --prefetch=0" {
 	local how
 	for how in '' --prefetch=0; do
 		# shellcheck disable=SC2086 # it may be none
@@ -588,10 +596,10 @@ s/if "error" not in head))/if "error" not in head and "offset" not in a))/
 	[ "$(<late--prefetch=0)" = 0 ]
 }
 
-@test "the next step lies in memory, elsewhere, while a step is computed" {
+@test "the next step has other shared memory than the one being computed" {
 	sharing
-	# What it was sent is there to its end, and in another place than the
-	# step before, in one of two.
+	# The arrays of a step do not change while it is computed; the arrays of
+	# the next step are in the other one of two places.
 	cat >places <<-'END'
 		first = [bytes(view(a)) for a in r["sent"] if "offset" in a]
 		time.sleep(0.03)
@@ -614,7 +622,7 @@ s/if "error" not in head))/if "error" not in head and "offset" not in a))/
 		$((4 * (16 + 4 + 4 + 1 + 2))) ]
 }
 
-@test "what is pulled ahead is computed by a program that was killed, too" {
+@test "a prefetched step is computed once, even if its program is killed" {
 	sharing
 	train 'train 60' model.ps --prefetch=1 --step="python3 shared.py '*' '
 ok = not os.path.exists(\"died\") and r[\"step\"] == 7
@@ -626,7 +634,7 @@ print(r[\"step\"], r[\"seed\"], file=open(\"steps\", \"a\"))'" >out
 		wc -l)" = 60 ]
 }
 
-@test "a program cannot cut short, enlarge or seal what it shares" {
+@test "a program cannot shrink, enlarge or seal shared memory" {
 	sharing
 	cat >fault <<-'END'
 		import fcntl
@@ -649,8 +657,9 @@ print(r[\"step\"], r[\"seed\"], file=open(\"steps\", \"a\"))'" >out
 	[ "$(sort -u said)" = "1 1 1 1" ]
 }
 
-# Two lines; the program of both says what it was sent, and has each variable
-# of the step go up by one.
+# lines - write a model with two step lines, and a program of both that returns
+# the names of the arrays that it was sent and adds one to each variable of the
+# step.
 lines() {
 	cat >lines.ps <<-'END'
 		input     x float[4]
@@ -688,20 +697,20 @@ lines() {
 	done >requests
 }
 
-# weights - of a checkpoint: what momentum makes of so many steps.
+# weights STEPS - print the value that momentum gives a weight in STEPS steps.
 weights() {
 	awk -v n="$1" 'BEGIN { for (; n > 0; n--) { v = v / 2 + 1; x += v }
 		printf "%.5f\n", x }'
 }
 
-# holds NAME VALUE COUNT - a variable of that many numbers: what steps make of
-# each, but for what sums of floats leave out.
+# holds NAME VALUE COUNT - check that each of the COUNT numbers of a variable is
+# VALUE, except for the rounding of float sums.
 holds() {
 	assert_equal "$(numbers saved "$1" "$((4 * $3))" | awk -v to="$2" '
 		{ print ($1 - to) ^ 2 < 1e-8 ? to : $1 }' | sort -u)" "$2"
 }
 
-@test "of several step lines a request names one, and the others' stay" {
+@test "a request names one of several step lines; others do not change" {
 	lines
 	for mode in async ssp:1 sync; do
 		rm -rf saved
@@ -718,12 +727,12 @@ holds() {
 		holds h/bias 10.00000 2
 		run -0 ps-ckpt verify saved
 	done
-	# What a slot was sent, and what was wanted of it.
+	# The arrays that a replica was sent, and those that it must return.
 	[ "$(grep -c '"result":\[\[\["x", "y", "A", "both"\], '\
 '\["A", "both"\]\],' out)" = 15 ]
 	[ "$(grep -c '"result":\[\[\["h", "A", "both", "B"\], '\
 '\["h", "both", "B"\]\],' out)" = 10 ]
-	# Whoever scores or predicts does so by the first line.
+	# ps-eval scores and predicts with the first line.
 	run -0 ps-eval -C saved --step "python3 lines.py" train.svm
 	[[ $output == *'"loss":1'* ]]
 	run -0 ps-eval -C saved --predict --step "python3 lines.py" train.svm
@@ -737,7 +746,7 @@ holds() {
 'lines.ps:7, and second, at lines.ps:8"}'
 }
 
-@test "steps that are cancelled while a program computes one leave nothing" {
+@test "steps that are cancelled while one is computed leave nothing" {
 	local done status=0
 	lines
 	mkfifo there go
@@ -767,7 +776,7 @@ holds() {
 	holds both "$(weights $((done + 3)))" 2
 }
 
-@test "a model of steps is planned, shown and checked like any other" {
+@test "a model with step lines is planned, shown and checked like others" {
 	run -0 ps-coord -m model.ps --plan -s 2 -B 4
 	[[ $output == *steps* ]]
 	train 'train 1\nsave' model.ps --step="$fit" >/dev/null

@@ -33,13 +33,13 @@ setup() {
 	"$PYTHON" net.py model >model.ps
 }
 
-# begin - a checkpoint of the module's initial values, in saved.
+# begin - write a checkpoint of the module's initial values to saved.
 begin() {
 	"$PYTHON" net.py initial first.npz
 	ps-ckpt import -m model.ps first.npz saved >/dev/null
 }
 
-# train MODEL OPTION-OF-WORKERS... - 100 steps, one worker, from saved.
+# train MODEL OPTION-OF-WORKERS... - train one worker for 100 steps from saved.
 train() {
 	local model=$1
 	shift
@@ -48,12 +48,12 @@ train() {
 		ps-coord -m "$model" -B 4 --checkpoint=saved
 }
 
-# score NAME - of the evaluation among the lines of the output.
+# score NAME - print a score of the evaluation in the output.
 score() {
 	grep '"op":"eval"' <<<"$output" | sed "s/.*\"$1\":\([0-9.]*\).*/\1/"
 }
 
-@test "values go to a checkpoint and back as they were" {
+@test "values do not change on the way to a checkpoint and back" {
 	begin
 	ps-ckpt convert saved last.npz
 	"$PYTHON" net.py state last.npz last.pt
@@ -78,7 +78,7 @@ state FILE.npz FILE.pt]"
 	[ "$(grep -c '"loss"' out)" = 100 ]
 	ps-ckpt convert saved last.npz
 	cat >alone.py <<-'END'
-		# Sequential batches of four, as the worker reads them.
+		# The worker reads sequential batches of four.
 		import json, numpy as np, torch
 		from net import net, loss
 		x, y = torch.zeros(8, 4), torch.zeros(8)
@@ -102,7 +102,7 @@ state FILE.npz FILE.pt]"
 		    assert far < 1e-4, (name, far)
 	END
 	run -0 "$PYTHON" alone.py
-	# What it predicts is what the trained module does.
+	# The predictions are those of the trained module.
 	"$PYTHON" net.py state last.npz last.pt
 	ps-eval -C saved --predict --step="$net" train.svm >predicted 2>log
 	run -0 "$PYTHON" -c '
@@ -115,7 +115,7 @@ assert len(said) == 8
 assert all(abs(a - b) < 1e-5 for a, b in zip(z.flatten().tolist(), said))'
 }
 
-@test "layers of pskit below a module are trained by what it answers" {
+@test "layers of pskit below a module are trained by its gradients" {
 	sed -i 's/nn.Linear(4, 8)/nn.Linear(3, 8)/; s/batch\["x"\]/batch["h"]/
 		s/^    input .*/&\n    h = dense x units=3/
 		s/\["x", "y"\]/["h", "y"]/' net.py
@@ -128,7 +128,7 @@ assert all(abs(a - b) < 1e-5 for a, b in zip(z.flatten().tolist(), said))'
 	assert_output --partial h/kernel
 }
 
-@test "several step lines train what each of them names" {
+@test "several step lines train the variables that each of them names" {
 	cat >net.py <<-'END'
 		import torch, torch.nn as nn, torch.nn.functional as F
 		import pskit_torch
@@ -199,9 +199,9 @@ for name, value in net.state_dict().items():
 		fail "accuracy $(score accuracy), not over 0.96"
 }
 
-@test "gan: two lines by turns learn to draw a circle" {
+@test "gan: two step lines in turn learn to draw a circle" {
 	"$SRC/examples/gan/run" 1000 >points 2>log
-	# They are near it, and on all sides.
+	# The points are near the circle, and on all its sides.
 	awk -F, '{ r = sqrt($1 * $1 + $2 * $2)
 			sum += r
 			squares += r * r
@@ -217,7 +217,7 @@ for name, value in net.state_dict().items():
 		}' points
 }
 
-@test "a module with data of its own says how many, and when they end" {
+@test "a module with data of its own reports their number and their end" {
 	cat >own.py <<-'END'
 		import torch, torch.nn as nn, pskit_torch
 		net = nn.Linear(1, 1)

@@ -85,7 +85,7 @@ setup() {
 state FILE.npz FILE.pkl]"
 }
 
-@test "a function with data of its own says how many, and when they end" {
+@test "a function with data of its own reports their number and their end" {
 	cat >own.py <<-'END'
 		import numpy as np, pskit_jax
 		points = np.arange(10, dtype="f4")[:, None]

@@ -14,12 +14,13 @@ setup() {
 	twins=$SRC/examples/numpy
 }
 
-# numpy WORD... - the program on standard input is run by a Python that has it.
+# numpy WORD... - run the program on standard input with a Python that has
+# NumPy.
 numpy() {
 	/usr/bin/python3 - "$@"
 }
 
-# clicks ROWS - as ../wide-deep/run makes them up, and as columns.
+# clicks ROWS - make the click log of ../wide-deep/run, and the same as columns.
 clicks() {
 	"$SRC/examples/wide-deep/clicks" "$1" 1 >train.svm
 	awk 'BEGIN { print "label,clicks" }
@@ -27,9 +28,9 @@ clicks() {
 	' train.svm >train.csv
 }
 
-# begin NAME - the model files native.ps and twin.ps, and the same initial
-# values for both, drawn as the native model says.  A variable that NumPy has is
-# called hidden.kernel where the layer's is hidden/kernel.
+# begin NAME - make the model files native.ps and twin.ps, and the same initial
+# values for both, with the initializers of the native model.  The variable
+# hidden/kernel of the native model is hidden.kernel in its twin.
 begin() {
 	twin="/usr/bin/python3 $twins/$1.py"
 	cp "$SRC/examples/$1/model.ps" native.ps
@@ -49,8 +50,8 @@ begin() {
 	ps-ckpt -q import -m twin.ps twin.npz twin >/dev/null
 }
 
-# train WHOSE STEPS SERVERS WORKERS INPUT OPTION... - by that model; the result
-# lines and the weights are in WHOSE.SERVERS.
+# train MODEL STEPS SERVERS WORKERS INPUT OPTION... - train MODEL.ps; the result
+# lines and the weights are in MODEL.SERVERS.
 train() {
 	local to=$1.$3 steps=$2 servers=$3 workers=$4 step=()
 	[ "$1" = native ] || step=(--step="$twin")
@@ -63,7 +64,7 @@ train() {
 	ps-ckpt convert saved "$to.npz"
 }
 
-# alike A B STEPS - the losses and the weights, to 1e-5.
+# alike A B STEPS - check that losses and weights agree to 1e-5.
 alike() {
 	numpy "$@" <<-'E'
 		import json, numpy as np, sys
@@ -89,8 +90,9 @@ alike() {
 	E
 }
 
-# twins NAME BATCH DATA-OF-NATIVE DATA-OF-TWIN OPTION... - of an example and
-# its twin: async with one worker, three replicas on two servers, and bits.
+# twins NAME BATCH DATA-OF-NATIVE DATA-OF-TWIN OPTION... - compare an example
+# with its twin: in async with one worker, and in rounds of three replicas on
+# two servers, whose results must also be the same bits on other servers.
 twins() {
 	local batch=$2 native=$3 ours=$4 rounds=(--mode=sync --replicas=3)
 	begin "$1"

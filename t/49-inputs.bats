@@ -3,8 +3,9 @@
 load lib.bash
 load python.bash
 
-# Numbers that a program has of its own: so many, from the first one on.  It
-# does what its words say before it answers, and writes what it took to a file.
+# Makes a program with data of its own: numbers from the first argument on, as
+# many as the second.  It runs the code in its third argument before it answers,
+# and appends the numbers that it took to the file took.
 setup() {
 	begin_python
 	cat >model.ps <<-'END'
@@ -41,12 +42,12 @@ setup() {
 	own="/usr/bin/python3 own.py"
 }
 
-# took - what programs took, each number once, in a line.
+# took - print the numbers that programs took, in order, in a line.
 took() {
 	sort -n took | tr '\n' ' '
 }
 
-@test "a program has data of its own, and says when they have ended" {
+@test "a program has data of its own, and reports their end" {
 	printf 'train 3\njoin\ntrain 2 batch=6\n' >requests
 	run -0 --separate-stderr ps-local -q -- --prefetch=0 \
 		--step="$own 1 22" -- ps-coord -m model.ps -B 4 requests
@@ -61,7 +62,7 @@ took() {
 	[ "$(took)" = "$(seq 22 | tr '\n' ' ')" ]
 }
 
-@test "without data a worker's steps are others', and the rest is an error" {
+@test "when a worker's data end others do its steps, then it is an error" {
 	printf 'train 100\njoin\n' >requests
 	run -66 --separate-stderr ps-local -w 2 -- \
 		--step="$own 1%i0 \$((10 + %i))" -- \
@@ -76,7 +77,7 @@ took() {
 	[[ $stderr == *"worker:1 has used up its data: 11 records"* ]]
 }
 
-@test "a step that is run again is of other records, and counts once" {
+@test "a step that is run again has other records, and counts once" {
 	printf 'train 8\njoin\n' >requests
 	run -0 --separate-stderr ps-local -w 2 -- --restart=0 \
 		--step="$own %i001 100 '
@@ -85,13 +86,13 @@ if number == 1 and not os.path.exists(\"died\"):
 		ps-coord -m model.ps -B 4 requests
 	assert_line --partial '"op":"join","step":8,"steps":8,"examples":32,'
 	assert_line --partial '"attempt":2,'
-	# Each step is of numbers of its own; those that the program took which
-	# died are in a step only if its worker pushed them before.
+	# Each step has numbers of its own.  Numbers that the killed program
+	# took are in a step only if its worker pushed them before.
 	grep -o '"result":[^]]*' <<<"$output" | grep -o '[0-9]*' >counted
 	[ "$(wc -l <counted)" = 32 ]
 	[ "$(sort -u counted | wc -l)" = 32 ]
 	[ "$(sort counted took | uniq -d | wc -l)" = 32 ]
-	# One that is started again begins anew.
+	# A program that is started again reads its data from the start.
 	rm -r took died
 	run -0 --separate-stderr ps-local -- --step="$own 1 100 '
 if number == 3 and not os.path.exists(\"died\"):
@@ -101,7 +102,8 @@ if number == 3 and not os.path.exists(\"died\"):
 	[ "$(sort -n took | uniq -c | awk '$1 == 2' | wc -l)" = 12 ]
 }
 
-# two_lines - a model with a line of each kind, and a program of both.
+# two_lines - make a model with a step line with inputs and one without, and a
+# program of both.
 two_lines() {
 	cat >two.ps <<-'END'
 		input     x float[1]
@@ -112,7 +114,7 @@ two_lines() {
 		metric    largest
 		optimizer sgd learning_rate=0.1
 	END
-	# The values of x, behind those of w and v, are what it takes.
+	# The program reads the values of x after those of w and v.
 	cat >two.py <<-'END'
 		import array, json, sys
 		into, out, given = sys.stdin.buffer, sys.stdout.buffer, 0
@@ -136,7 +138,7 @@ two_lines() {
 	seq 12 | sed 's/^/0 1:/' >x.svm
 }
 
-@test "lines with inputs and without go on side by side, of one model" {
+@test "step lines with inputs and without take turns in one model" {
 	local prefetch
 	two_lines
 	for i in 1 2 3; do
@@ -160,7 +162,7 @@ two_lines() {
 		assert_equal "$(grep -c '"mean", ' <<<"$output")" 6
 		assert_line --partial '"steps":12,"examples":21,'
 	done
-	# When one of both has no more, the worker has none.
+	# When the data of one line have ended the worker has no data left.
 	for i in 1 2 3 4 5 6; do cat requests; done | grep -v join >more
 	run -66 --separate-stderr ps-local -q -- \
 		--step='/usr/bin/python3 two.py' x.svm -- \
@@ -169,7 +171,8 @@ two_lines() {
 were not\""
 }
 
-# fails WORDS REASON - the second step, whose program says head or answers so.
+# fails CODE REASON - check the error of the second step, whose answer CODE
+# changes.
 fails() {
 	run -65 --separate-stderr ps-local -q -- --step="$own 1 99 '
 if number == 1:
@@ -177,7 +180,7 @@ if number == 1:
 	assert_line --partial ",\"error\":\"step 1: model.ps:2: mean: $2\"}"
 }
 
-@test "answers about data of its own that cannot be are errors of the step" {
+@test "wrong answers about data of its own are errors of the step" {
 	echo train 9 >requests
 	fails 'del head["examples"]' 'the answer does not say how many \"'\
 'examples\" it took, or \"end\":true'
@@ -187,7 +190,7 @@ if number == 1:
 		'\"examples\":4 with \"end\":true, which is of none'
 	fails 'head = {"end": 1}' '\"end\":1 is not true or false'
 	fails 'head = {"error": "no file"}; body = b""' 'no file'
-	# Nothing follows an end.
+	# No array may follow an end.
 	run -76 --separate-stderr ps-local -- --restart=0 --step="$own 1 99 '
 if number == 1:
     head = {\"examples\": 0, \"end\": True}'" -- \
@@ -195,7 +198,7 @@ if number == 1:
 	[[ $stderr == *"has answered more than was wanted"* ]]
 }
 
-@test "what makes no sense with data of its own is refused" {
+@test "options that contradict data of its own are refused" {
 	local none="no step line of the model takes inputs of one data set: \
 there is nothing to score"
 	printf 'train 2\neval x.svm\n' >requests
@@ -225,7 +228,7 @@ there is none, or each has a from="
 		ps-coord -m model.ps requests
 	assert_line "ps-coord: step 0: ps-work has inputs, and the model \
 reads none of them: the program of its steps has data of its own"
-	# ssp is possible.
+	# ssp is accepted.
 	echo train 9 >requests
 	run -0 --separate-stderr ps-local -q -w 2 -- --step="$own %i01 99" -- \
 		ps-coord -m model.ps --mode=ssp:2 -B 4 requests
@@ -249,8 +252,8 @@ reads none of them: the program of its steps has data of its own"
 	assert_output ""
 }
 
-# sets - a model that reads three data sets, a program that gives back what it
-# was sent of them, and their files.
+# sets - make a model that reads three data sets, their files, and a program
+# that returns the examples that it was sent.
 sets() {
 	cat >sets.ps <<-'END'
 		input     u float[1] from=unlabelled
@@ -291,16 +294,16 @@ sets() {
 	(echo item; seq 51 59) >n.csv
 }
 
-# given - what programs gave back, in the order of the steps.
+# given - print the results of the program in the order of the steps.
 given() {
 	grep -o '"result":.*' <<<"$output" | sed 's/"result"://; s/}$//'
 }
 
-# feeds - the options of a worker that has all three, but for its operands.
+# feeds - the options of a worker with all three data sets, without operands.
 feeds=(--step='/usr/bin/python3 sets.py' --input=unlabelled:u.svm
 	--input=unlabelled:more.svm --input=negative.items:n.csv)
 
-@test "a step takes examples of several data sets, each as many as is said" {
+@test "a step takes the requested number of examples of each data set" {
 	local how want='["both", {"x": [1, 2], "u": [101, 102], "y": [1, 2]}]
 ["both", {"x": [3, 4], "u": [103, 104], "y": [3, 4]}]
 ["rest", {"u": [105, 106]}]
@@ -322,7 +325,7 @@ feeds=(--step='/usr/bin/python3 sets.py' --input=unlabelled:u.svm
 		assert_equal "$(given)" "$want"
 		assert_line --partial '"steps":9,"examples":18,'
 	done
-	# In rounds, too; and an option without a name is for all.
+	# Also in rounds; an option without a name is for all data sets.
 	run -0 --separate-stderr ps-local -q -w 2 -- "${feeds[@]}" --repeat \
 		--shuffle=unlabelled:4 --shard=negative.items:0/3 x.svm -- \
 		ps-coord -m sets.ps -B 2 --mode=sync --replicas=2 requests
@@ -330,7 +333,7 @@ feeds=(--step='/usr/bin/python3 sets.py' --input=unlabelled:u.svm
 	assert_output 9
 }
 
-@test "the first data set that ends, ends the worker's steps" {
+@test "a worker's steps end with the first data set that ends" {
 	sets
 	printf '%s\n' '{"step":"both","steps":9}' >requests
 	run -66 --separate-stderr ps-local -q -- "${feeds[@]}" \
@@ -341,7 +344,7 @@ feeds=(--step='/usr/bin/python3 sets.py' --input=unlabelled:u.svm
 	assert_line --partial 'has data left: 5 steps were done, 4 were'
 }
 
-@test "the first line of one data set scores" {
+@test "the first step line with one data set scores" {
 	sets
 	printf '%s\n' '{"step":"both"}' eval 'eval x.svm' >requests
 	run -0 --separate-stderr ps-local -q -C saved -- "${feeds[@]}" \
@@ -372,9 +375,10 @@ feeds=(--step='/usr/bin/python3 sets.py' --input=unlabelled:u.svm
 there is none, or each has a from="
 }
 
-@test "the coordinator's may be any, each in epochs of its own" {
+@test "the coordinator may have any data set, each with its own epochs" {
 	sets
-	# 12 examples, 10 without a label, 9 negative ones, three at a time.
+	# There are 12 examples, 10 without a label, and 9 negative ones, used
+	# three at a time.
 	own=(--step='/usr/bin/python3 sets.py')
 	coord=(ps-coord -m sets.ps -B 2 -d x.svm --input=unlabelled:u.svm
 		--input=unlabelled:more.svm --input=negative.items:n.csv
@@ -385,7 +389,8 @@ there is none, or each has a from="
 		'{"op":"epoch","step":"both"}' >requests
 	run -0 --separate-stderr ps-local -q -- "${own[@]}" -- \
 		"${coord[@]}" requests
-	# The first two of each line: a step has records of one epoch alone.
+	# Compare the first two sets of each line: a step has records of one
+	# epoch only.
 	assert_equal "$(given | sed 's/, "y".*//')" \
 '["rest", {"u": [101, 102]}]
 ["rest", {"u": [103, 104]}]
@@ -405,21 +410,22 @@ there is none, or each has a from="
 '"steps":5,.*"records":10}'
 	assert_line --regexp '"epoch":0,"step":8,"steps":6,.*"records":12}'
 	assert_line --regexp '"epoch":1,"step":14,"steps":6,.*"records":12}'
-	# In rounds: the fifth batch without a label is alone in its round.
+	# In rounds the last batch of an epoch without a label is alone in its
+	# round.
 	echo '{"op":"epoch","step":"both"}' >requests
 	run -0 --separate-stderr ps-local -q -w 2 -- "${own[@]}" -- \
 		"${coord[@]}" --mode=sync --replicas=2 requests
 	assert_line --regexp '"epoch":0,"step":4,"steps":4,"examples":12,'
 	assert_equal "$(given | sed -n 3p)" \
 '[["both", {"x": [5, 6], "u": [202, 203], "y": [5, 6]}],null]'
-	# Some of them are the workers'.
+	# Some data sets may be those of the workers.
 	run -0 --separate-stderr ps-local -q -- "${own[@]}" --repeat \
 		x.svm -- ps-coord -m sets.ps -B 2 \
 		--input=unlabelled:u.svm requests
 	assert_line --regexp '"data":"unlabelled","step":4,"steps":4,'
 }
 
-@test "an epoch ends with a data set that is to end it" {
+@test "an epoch ends with the data set of --end-with" {
 	sets
 	echo '{"op":"epoch","step":"both","epochs":2}' >requests
 	run -0 --separate-stderr ps-local -q -- \
@@ -456,7 +462,8 @@ there is none, or each has a from="
 'from a data set of this name of ps-coord'
 }
 
-# work STATUS WORDS OPTION... - a step of a worker with these inputs fails.
+# work STATUS TEXT OPTION... - check that a step of a worker with these inputs
+# fails.
 work() {
 	run "-$1" --separate-stderr ps-local -- \
 		--step='/usr/bin/python3 sets.py' "${@:3}" -- \
@@ -465,7 +472,7 @@ work() {
 		{ echo "$output" "$stderr"; return 1; }
 }
 
-@test "inputs that are none of the model's, or are missing, are named" {
+@test "errors name inputs that the model has not, or that are missing" {
 	sets
 	printf '%s\n' '{"step":"both"}' >requests
 	work 64 'no input: say --input=unlabelled:FILE' x.svm

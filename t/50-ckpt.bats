@@ -1,4 +1,4 @@
-# Checkpoints without a cluster: the whole of ps-ckpt, and NumPy beside it.
+# Checkpoints without a cluster: all of ps-ckpt, compared with NumPy.
 
 load lib.bash
 
@@ -17,7 +17,7 @@ setup() {
 	END
 }
 
-# python CODE - with NumPy, or skip.
+# python CODE - run the code with NumPy, or skip the test.
 python() {
 	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
 		skip "no NumPy for /usr/bin/python3"
@@ -25,18 +25,19 @@ python() {
 $1"
 }
 
-# nothing - a .safetensors without arrays: all initial values are the seed's.
+# nothing - write a .safetensors without arrays, so that the seed gives all
+# initial values.
 nothing() {
 	printf '\2\0\0\0\0\0\0\0{}' >nothing.safetensors
 }
 
-# made DIR SEED - one checkpoint of these initial values.
+# made DIR SEED - make a checkpoint of the seed's initial values.
 made() {
 	nothing
 	ps-ckpt -q import -m model.ps --seed="$2" nothing.safetensors "$1"
 }
 
-@test "import makes a checkpoint, and says which variables it did not find" {
+@test "import makes a checkpoint, and reports the variables not found" {
 	nothing
 	run -0 --separate-stderr \
 		ps-ckpt import -m model.ps --seed=7 nothing.safetensors dir
@@ -48,7 +49,7 @@ made() {
 	assert_output "dir/ckpt-00000000: ok"
 }
 
-@test "ls prints a line for each, and tells which are damaged" {
+@test "ls prints a line for each checkpoint, and marks damaged ones" {
 	made dir 1
 	size=$(stat -c %s dir/*/shard-0-of-1.tar)
 	run -0 ps-ckpt ls dir
@@ -69,7 +70,7 @@ made() {
  directory"
 }
 
-@test "show tells step, model, variables, slots and shapes" {
+@test "show prints step, model, variables, slots and shapes" {
 	made dir 1
 	run -0 bash -c "ps-ckpt show dir | tr '\t' '|'"
 	assert_line "model|model.ps"
@@ -83,7 +84,7 @@ made() {
 	assert_output "ps-ckpt: .: no checkpoint here"
 }
 
-@test "show tells a checkpoint's name, however its path is spelt" {
+@test "show prints a checkpoint's name, however its path is written" {
 	made dir 1
 	for path in dir dir/ckpt-00000000/ dir/./ckpt-00000000//; do
 		run -0 ps-ckpt show "$path"
@@ -94,13 +95,13 @@ made() {
 	cd dir/ckpt-00000000
 	run -0 ps-ckpt show .
 	assert_line --index 0 "checkpoint	ckpt-00000000"
-	# A name that is no UTF-8 is none of JSON's.
+	# JSON cannot hold a name that is not UTF-8.
 	cp -r . $'../caf\xe9'
 	run -0 ps-ckpt show --json $'../caf\xe9'
 	assert_output --partial '{"name": "caf?",'
 }
 
-@test "verify refuses damage with file, byte and reason, and goes on" {
+@test "verify reports damage with file, byte and reason, and continues" {
 	made dir 1
 	made good 1
 	part=dir/ckpt-00000000/shard-0-of-1.tar
@@ -123,7 +124,7 @@ made() {
 	! diff -rq one three
 }
 
-@test "diff finds the largest difference, and its status says it" {
+@test "diff finds the largest difference, and has a status for it" {
 	made one 1
 	made same 1
 	made two 2
@@ -157,7 +158,7 @@ assert (np.load("slot.npy") == slots["prob/bias@velocity"]).all()
 '
 }
 
-@test "safetensors are as their format says" {
+@test "safetensors files conform to their format" {
 	made dir 5
 	ps-ckpt convert dir all.safetensors
 	ps-ckpt cat dir prob/kernel >kernel.npy
@@ -205,7 +206,7 @@ np.savez("half.npz", **{"emb/embeddings": emb.astype("f2"),
 	python 'assert (np.load("slot.npy") == 1).all()'
 }
 
-@test "import warns of checkpoints that a run would rather go on from" {
+@test "import warns of newer checkpoints, from which a run would resume" {
 	made dir 1
 	run -0 --separate-stderr ps-ckpt -q import -m model.ps --seed=2 \
 		nothing.safetensors dir
@@ -231,7 +232,7 @@ np.savez("whole.npz", **{"prob/kernel": kernel})
 	ps-ckpt cat half prob/kernel | cmp - <(ps-ckpt cat whole prob/kernel)
 }
 
-# As numpy.savez() writes it, with and without a comment.
+# numpy.savez() writes such an archive; it may have a comment.
 @test "an archive of no arrays leaves all variables their initial values" {
 	made dir 1
 	printf 'PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' >none.npz
@@ -245,7 +246,7 @@ np.savez("whole.npz", **{"prob/kernel": kernel})
 		run -0 ps-ckpt diff dir none
 		rm -r none
 	done
-	# Nor is it what is left of another.
+	# A part of another archive is not an archive without arrays.
 	python 'np.savez("some.npz", **{"prob/bias": np.ones(1, "f4")})'
 	tail -c 22 some.npz >end.npz
 	head -c 21 none.npz >short.npz
@@ -379,7 +380,7 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 	ps-ckpt -q verify real/ckpt-00000000
 }
 
-@test "what a killed prune left of a checkpoint is in nobody's way" {
+@test "the remains of a killed prune disturb no later command" {
 	left() {
 		mkdir "$1/.tmp-old-$2"
 		touch "$1/.tmp-old-$2/shard-0-of-1.tar"
@@ -395,7 +396,7 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 	assert_equal "$(ls -A again)" ckpt-00000000
 }
 
-@test "prune keeps the best by a metric, and what nobody judged" {
+@test "prune keeps the best by a metric, and those without a score" {
 	made dir 1
 	for step in 1 2 3 4; do
 		cp -r dir/ckpt-00000000 dir/ckpt-0000000$step
@@ -420,7 +421,7 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 	run -64 ps-ckpt prune --keep=1 --best=auc dir
 }
 
-# scored - four checkpoints in dir, of which the first ones are the best.
+# scored - make four checkpoints in dir; earlier ones have better scores.
 scored() {
 	made dir 1
 	for step in 1 2 3; do
@@ -431,7 +432,7 @@ scored() {
 	done >metrics
 }
 
-@test "prune keeps the best of those that are whole" {
+@test "prune keeps the best of the intact checkpoints" {
 	scored
 	damage dir/ckpt-00000000/shard-0-of-1.tar 900
 	rm dir/ckpt-00000003/MANIFEST.json
@@ -440,12 +441,12 @@ scored() {
 		"ckpt-00000000 ckpt-00000001 ckpt-00000002 "
 }
 
-@test "prune by a metric leaves what a run that has not ended goes on from" {
+@test "prune by a metric keeps the checkpoint that a run resumes from" {
 	scored
 	truncate -s 700 dir/ckpt-00000003/shard-0-of-1.tar
 	ps-ckpt prune --keep=1 --best=loss --metrics=metrics dir
 	assert_equal "$(ls -A dir)" $'ckpt-00000000\nckpt-00000002'
-	# The last one of a run, before and after another one has begun.
+	# Without a journal the last checkpoint may be removed.
 	cat >line.ps <<-'END'
 		input    x float
 		label    y float
@@ -474,7 +475,7 @@ scored() {
 	run -73 ps-ckpt -q import -m model.ps nothing.safetensors model.ps/dir
 }
 
-@test "a checkpoint is not taken for a folder of them" {
+@test "a checkpoint is not taken for a folder of checkpoints" {
 	made dir 1
 	one=dir/ckpt-00000000 wrong="$one is a checkpoint, not a folder of them"
 	for command in ls "prune --keep=1" \
@@ -490,7 +491,7 @@ scored() {
 	assert_equal "$(ls -A $one)" $'MANIFEST.json\nshard-0-of-1.tar'
 }
 
-@test "a folder that cannot be looked into is not taken for a checkpoint" {
+@test "a folder that cannot be opened is not taken for a checkpoint" {
 	local why="Too many levels of symbolic links"
 	ln -s loop loop
 	run -73 ps-serve -d loop

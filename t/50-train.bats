@@ -1,19 +1,19 @@
-# Whole runs on real data, by real processes: the results are as good as those
-# that are known for the data.
+# Whole runs on real data with real processes: the results are as good as the
+# published ones for these data.
 
 load lib.bash
 
-# The last line of an example's output, of the evaluation.
+# metric NAME - print a score of the evaluation, the last line of the output.
 metric() {
 	tail -n 1 <<<"$output" | jq_number "$1"
 }
 
-# jq_number NAME - the number of that name in a line of JSON.
+# jq_number NAME - print the number of that name in a line of JSON.
 jq_number() {
 	sed -nE "s/.*\"$1\":([0-9.e+-]+).*/\1/p"
 }
 
-# holds EXPRESSION - in awk's arithmetic.
+# holds EXPRESSION - whether the expression of awk is true.
 holds() {
 	awk "BEGIN { exit !($1) }" || fail "not $1"
 }
@@ -27,7 +27,7 @@ holds() {
 	assert_equal "$stderr" ""
 }
 
-@test "a9a: rows never seen are ranked as well, from gzip too" {
+@test "a9a: rows that were not trained on are ranked, also from gzip" {
 	need_data a9a.svm
 	head -n 24000 "$data/a9a.svm" | gzip >train.gz
 	tail -n +24001 "$data/a9a.svm" | gzip >test.gz
@@ -60,8 +60,8 @@ holds() {
 	holds "$(metric log_loss) < 0.9 * 0.02802"
 }
 
-# descend NAME LEARNING_RATE BATCH LOSS_SETTING... - one step of gradient
-# descent on NAME.csv, into the checkpoint NAME.
+# descend NAME LEARNING_RATE BATCH LOSS_SETTING... - do a step of gradient
+# descent on NAME.csv; the checkpoint is in NAME.
 descend() {
 	local name=$1 rate=$2 batch=$3
 	shift 3
@@ -81,7 +81,7 @@ descend() {
 			--checkpoint="$PWD/$name" | tail -n 1
 }
 
-@test "an example of weight 3 counts as three do, and one of a class, too" {
+@test "an example, or a class, of weight 3 counts three times" {
 	printf '%s\n' a,b,w,y 1,2,2,0 2,-1,1,1 5,5,0,1 -1,1,3,0 >by-weight.csv
 	printf '%s\n' a,b,w,y 1,2,1,0 1,2,1,0 2,-1,1,1 -1,1,1,0 -1,1,1,0 \
 		-1,1,1,0 >by-number.csv
@@ -93,14 +93,14 @@ descend() {
 	assert_equal "$(jq_number accuracy <<<"$weight")" \
 		"$(jq_number accuracy <<<"$number")"
 
-	# The weight of its class, in a column.
+	# A column with the weights of classes equals class_weight.
 	printf '%s\n' a,b,w,y 1,2,0.5,0 2,-1,3,1 5,5,3,1 -1,1,0.5,0 >column.csv
 	sed 's/,[0-9.]*\(,[01]\)$/,1\1/' column.csv >class.csv
 	descend column 0.4 4 sample_weight=w
 	descend class 0.4 4 sample_weight=w class_weight=0.5,3
 	run -0 ps-ckpt diff column class
 
-	# Without labels there are no weights.
+	# Predictions need no labels, and no weights.
 	cut -d, -f1,2 column.csv >bare.csv
 	run -0 ps-eval --predict -C column column.csv
 	labelled=$output
@@ -110,7 +110,7 @@ descend() {
 	assert_line --partial "no column y for y"
 }
 
-# shared ROWS - losses of training with one table for two inputs.
+# shared ROWS - print the losses of training with one table for two inputs.
 shared() {
 	local from=embeddings_initializer=constant:0.1
 	local weigh=kernel_initializer=constant:0.3
@@ -132,7 +132,7 @@ shared() {
 			ps-coord -m shared.ps -B 2 | grep join | jq_number loss
 }
 
-@test "two inputs may share a table, which learns from both as Keras's does" {
+@test "two inputs may share a table, which learns from both as in Keras" {
 	keras=$'0.695921302\n0.679441571\n0.662249207\n0.641253173'
 	for rows in 7 hash; do
 		paste <(shared $rows) - <<<"$keras" | awk '
@@ -141,7 +141,8 @@ shared() {
 	done
 }
 
-# accuracies WORKERS SERVERS - of digits never seen, the mean of 5 seeds.
+# accuracies WORKERS SERVERS - print the mean accuracy of 5 seeds on digits that
+# were not trained on.
 accuracies() {
 	local seed
 	for seed in 1 2 3 4 5; do
@@ -153,7 +154,7 @@ accuracies() {
 	done | jq_number accuracy | awk '{ sum += $1 } END { print sum / NR }'
 }
 
-# Is the item among those seen?  Their mean is too blunt to tell.
+# The label: is the item in the list?  The mean of the list does not show it.
 @test "attention finds what is like the query, and a mean does not" {
 	awk 'BEGIN {
 		srand(3)
@@ -200,7 +201,7 @@ accuracies() {
 	run ! ps-eval --newest -C mean --until='accuracy>=0.85' test.csv
 }
 
-@test "batches are normalized, and then what they had on the average" {
+@test "batches are normalized by their own, records by the moving averages" {
 	cat >bn.ps <<-'END'
 		input  x float[2]
 		label  y float
@@ -217,8 +218,8 @@ accuracies() {
 			--checkpoint=. --results=none <<<'train 4'
 		run -0 ps-eval -C . --newest --predict x.svm
 		echo "$output" >scores
-		# Four steps: of what is averaged 0.3439, of the first values
-		# the rest.
+		# After four steps the batches have weight 0.3439 in the moving
+		# averages, the initial values have the rest.
 		awk '{
 			x = NR == 1 ? 1 : NR == 2 ? 2 : 6
 			left = 0.9 ^ 4
@@ -233,7 +234,7 @@ accuracies() {
 	done
 }
 
-@test "samples of a tar train as the lines of a csv do" {
+@test "samples of a tar train as lines of a CSV file do" {
 	cat >model.ps <<-'END'
 		input  x float[3] sep=" "
 		input  word string[] vocab=low,high sep=" "
@@ -276,12 +277,13 @@ accuracies() {
 	cmp s.csv.scores s.tar.gz.scores
 }
 
-@test "mnist: digits are read, by many members as well as by two" {
+@test "mnist: many members learn to read digits as well as two" {
 	images=mnist10k-images-idx3-ubyte.gz
 	labels=mnist10k-labels-idx1-ubyte.gz
 	need_data $images $labels
 	[ -x /usr/bin/python3 ] || skip "no /usr/bin/python3"
-	# They are sorted by digit: 2,000 from everywhere are for the test.
+	# Digits are in order, so every fifth one is held out: 2,000 for
+	# testing.
 	idx-split.py "$data/$images" 5 train.images test.images
 	idx-split.py "$data/$labels" 5 train.labels test.labels
 	many=$(accuracies 3 2)
@@ -322,13 +324,13 @@ accuracies() {
 	wait "$coordinator" || status=$?
 	assert_equal "$status" 78
 	grep -F "\"error\":\"step 0: $why\"" results
-	# As much as a batch has fits.
+	# Requests of the size of a batch fit.
 	grep '"op":"eval".*"examples":2100' results
 	grep '"op":"train","step":1,.*"examples":2000' results
 }
 
-# 0.9 times 4 of the smallest numbers that there are rounds to 4.
-@test "a momentum that nothing feeds any more fades to nothing" {
+# 0.9 times 4 of the smallest denormal numbers rounds to 4.
+@test "a momentum without further gradients decays to zero" {
 	printf '%s\n' 'input x float' 'label y float' \
 		'p = dense x units=1 use_bias=false kernel_initializer=zeros' \
 		'loss mean_squared_error p' 'optimizer sgd momentum=0.9' \
@@ -345,7 +347,8 @@ accuracies() {
 	assert_output " 00000000"
 }
 
-# padded KIND PAD SHORT FULL - a file of the first is read as one of the second.
+# padded KIND PAD SHORT FULL LAYER - check that the file SHORT gives the
+# predictions of the file FULL.
 padded() {
 	printf '%s\n' "input w $1 sep=\" \" pad=$2" 'label y float' \
 		"$5" 'p = dense f units=1' 'loss mean_squared_error p' \
@@ -361,7 +364,7 @@ padded() {
 	[ "$(sort -u <<<"$output" | wc -l)" = "${#lines[@]}" ]
 }
 
-@test "too few values are filled up, and too many cut off, if pad= says so" {
+@test "pad= pads lists that are too short, and cuts those that are too long" {
 	printf '\2\0\0\0\0\0\0\0{}' >none.safetensors
 	local emb='e = embedding w dim=2
 f = flatten e'
@@ -374,14 +377,14 @@ f = flatten e'
 		'w,y\n1 2 0,1\n4 5 6,1\n' "$emb"
 	padded 'float[3]' -1.5 'w,y\n1 2,1\n4 5 6 7,1\n' \
 		'w,y\n1 2 -1.5,1\n4 5 6,1\n' 'f = dense w units=2'
-	# Lists in samples, too.
+	# pad= is also for lists in samples.
 	mkdir in
 	echo '{"w":[1,2],"y":0}' >in/a.json
 	echo '{"w":[4,[5,6],7],"y":0}' >in/b.json
 	tar cf short.tar -C in a.json b.json
 	run -0 ps-eval -C pad --predict short.tar
 	assert_output "$full"
-	# Nobody has to ask.
+	# Without pad= another number of values is an error.
 	sed -i 's/ pad=-1.5//' pad.ps
 	ps-ckpt -q import -m pad.ps none.safetensors exact >made
 	run -65 ps-eval -C exact --predict short.csv
