@@ -1,5 +1,5 @@
-# What TensorFlow's own tests require of its coordinator, as far as it has a
-# meaning here: each test has the number of that behaviour.  D1 and D10 are
+# The behaviours that TensorFlow's own tests require of its coordinator, as far
+# as pskit has them: each test has the number of a behaviour.  D1 and D10 are
 # about tracing functions, E8 about calls outside of schedule().
 #
 # The model's loss is the mean of what the step has read, and the model never
@@ -21,14 +21,14 @@ setup() {
 	model=sum.ps
 }
 
-# rows NUMBER... - a CSV file of them, with labels of 0.
+# rows NUMBER... - print a CSV file with these numbers and labels of 0.
 rows() {
 	echo x,y
 	printf '%s,0\n' "$@"
 }
 
-# begin - servers and a coordinator that reads requests as they are asked; its
-# results come on descriptor 8, requests go to 7.  Options are ps-coord's.
+# begin [COORD-OPTION...] - start servers, and a coordinator that reads requests
+# as they come.  Results come on descriptor 8, requests go to 7.
 begin() {
 	mkfifo requests results
 	start ps-serve -b "ipc://$PWD/s"
@@ -39,22 +39,23 @@ begin() {
 	exec 8<results 7>requests
 }
 
-# worker INDEX OPTION... - one more.
+# worker INDEX OPTION... - start a worker.
 worker() {
 	launch ps-work -c "ipc://$PWD/c" -i "$@" 7>&- 8<&-
 }
 
-# ask REQUEST - now.
+# ask REQUEST - send a request.
 ask() {
 	echo "$1" >&7
 }
 
-# answer - the next line of results, in $line.
+# answer - set line to the next line of results.
 answer() {
 	read -r -t 20 line <&8 || fail "no answer: $(cat coord.log)"
 }
 
-# end STATUS - of the requests, and of the coordinator, with all its members.
+# end STATUS - end the requests, and check the status of the coordinator; all
+# members must end.
 end() {
 	local status=0
 	exec 7>&-
@@ -64,13 +65,13 @@ end() {
 	assert_equal "$status" "$1"
 }
 
-# values WORKER - the mean of what it read, each of its steps a line.
+# values WORKER - print the mean of the records of each step of the worker.
 values() {
 	sed -n "s/.*\"worker\":\"worker:$1\".*_error\":\([0-9.e+-]*\)}.*/\1/p"
 }
 
-# cluster WORKERS WORKER-OPTION... -- COORD-OPTION... - the requests on
-# standard input.
+# cluster WORKERS WORKER-OPTION... -- COORD-OPTION... - run a cluster with the
+# requests on standard input.
 cluster() {
 	local workers=$1 options=()
 	shift
@@ -84,7 +85,7 @@ cluster() {
 
 @test "D2 each worker shuffles the same data in an order of its own" {
 	rows 0 1 2 3 4 5 6 7 8 9 >data.csv
-	# So many that neither, however late, is left without ten.
+	# With this many steps even a worker that starts late does ten.
 	cluster 2 --repeat --shuffle data.csv -- -B 1 <<<'train 5000' >out
 	for i in 0 1; do
 		values $i <out | head -n 10 >order.$i
@@ -102,7 +103,7 @@ cluster() {
 	assert_output "$(printf '%s\n' 2.5 3.5 4.5 5.5 6.5)"
 }
 
-@test "D4 an evaluation of a worker's data does not move its training" {
+@test "D4 an evaluation of a worker's data does not change its training" {
 	rows 1 2 3 4 5 6 7 8 9 10 >data.csv
 	run -0 cluster 1 data.csv -- -B 2 \
 		<<<$'train 1\neval\ntrain 1\neval\ntrain 1'
@@ -110,7 +111,7 @@ cluster() {
 	assert_output "$(printf '%s\n' 1.5 3.5 5.5)"
 }
 
-@test "D5 a step takes from several inputs" {
+@test "D5 a step reads several inputs" {
 	sed 's/^input.*/input a float\ninput b float\nx = add a b/' \
 		sum.ps >two.ps
 	model=two.ps
@@ -127,7 +128,7 @@ cluster() {
 		values $i <<<"$output" >means
 		[ ! -s means ] || assert_equal "$(head -n 1 means)" 2.5
 	done
-	# And so on over the end of a pass: 9 10 1 2.
+	# A batch may continue after the end of a pass: 9 10 1 2.
 	means=$(values '[0-2]' <<<"$output" | sort -n | uniq | tr '\n' ' ')
 	[[ "2.5 4.5 5.5 6.5 8.5 " == *"$means"* ]] || fail "$means"
 }
@@ -143,7 +144,7 @@ cluster() {
 	done
 }
 
-@test "D8 what the workers did adds up to the steps, after each join" {
+@test "D8 after each join the steps of the workers add up to all steps" {
 	rows 1 >data.csv
 	run -0 cluster 3 --repeat data.csv -- -B 2 \
 		<<<$'train 20\njoin\ntrain 20\njoin'
@@ -163,7 +164,7 @@ cluster() {
 			ask eval
 			answer
 		done
-		ask train	# the worker has tidied up when this is done
+		ask train	# then the worker has closed its files
 		answer
 		ls "/proc/$pid/fd" | wc -l >open.$count
 	done
@@ -188,11 +189,11 @@ cluster() {
 	end 0
 }
 
-@test "E1 one bad step of four: the run ends with its error" {
+@test "E1 one of four steps is bad: the run ends with its error" {
 	rows 1 2 3 nan 5 >data.csv
 	run -65 --separate-stderr cluster 1 data.csv -- -B 1 <<<$'train 4\njoin'
 	[[ $stderr == *"data.csv:5: "* ]]
-	# A good one that is under way is cancelled like those that wait.
+	# A good step that is in flight is cancelled like those that wait.
 	run -0 values 0 <<<"$output"
 	[[ $'1\n2\n3' == "$output"* ]] || fail "$output"
 }
@@ -201,13 +202,14 @@ cluster() {
 	rows 1 2 3 4 five >data.csv
 	yes train | head -n 10000000 >many
 	run -65 --separate-stderr cluster 1 data.csv -- -B 1 <many
-	# What waited is cancelled; what was never read is not mentioned.
+	# Waiting requests are cancelled; requests that were not read have no
+	# line.
 	[ "${#lines[@]}" -lt 100000 ]
 	run -0 grep -c 'data.csv:6: ' <<<"$output"
 	assert_output 1
 }
 
-@test "E3 of several errors one is told, and the next join is clean" {
+@test "E3 one of several errors is reported, and the next join has none" {
 	rows 1 2 1e30 1e30 1e30 4 5 >data.csv
 	run -65 --separate-stderr cluster 1 --repeat data.csv -- -B 1 \
 		--keep-going <<<$'train 5\njoin\njoin'
@@ -217,7 +219,7 @@ cluster() {
 	assert_output 1
 }
 
-@test "E4 good steps run after an error, and a new one is told again" {
+@test "E4 good steps run after an error, and a new error is reported" {
 	rows 1 2 1e30 4 5 >data.csv
 	begin -B 1 --keep-going
 	worker 0 --repeat data.csv
@@ -277,7 +279,7 @@ cluster() {
 	worker 0 --repeat good.csv
 	long=$pid
 	worker 1 --repeat bad.csv
-	ask 'train 2'	# one for each, so that both are there
+	ask 'train 2'	# a step for each worker, so that both have joined
 	ask join
 	answer
 	answer
@@ -285,7 +287,8 @@ cluster() {
 	kill -STOP "$long"
 	ask 'train 9'
 	ask join
-	# What the long one may have pushed is done first: nobody knows.
+	# The stopped worker may have pushed its step, so that step is done
+	# first.
 	answer
 	[[ $line == *'"worker":"worker:1","attempt":2,'* ]] || fail "$line"
 	answer
@@ -305,7 +308,7 @@ cluster() {
 	end 65
 }
 
-@test "an evaluator's TF_CONFIG names itself, the others, or nobody" {
+@test "an evaluator's TF_CONFIG names itself, all members, or none" {
 	rows 1 2 >data.csv
 	ps-local -q -C ckpt -- --repeat data.csv -- ps-coord -m "$model" \
 		--checkpoint=ckpt --results=none <<<'train 3'
@@ -320,7 +323,7 @@ cluster() {
 			assert_output --partial '"loss":'
 		done
 	done
-	# What is left to say, and who can do without the others.
+	# Options that are still needed, and a role that needs the cluster.
 	TF_CONFIG="{$task}" run -64 ps-eval data.csv
 	assert_output --partial "what is to be scored? say -C or -c"
 	TF_CONFIG="{$task}" run -78 ps-node -t worker:0

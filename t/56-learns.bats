@@ -1,10 +1,9 @@
-# Models that cannot learn, or are told not to, and data that do not mean what
-# they seem to mean: each result is compared with one that is computed by
-# hand.
+# Models that cannot learn, or parts of which are frozen, and data that are
+# easily misread: each result is compared with one that is computed by hand.
 
 load lib.bash
 
-# values CKPT ARRAY - its numbers, in a line.
+# values CKPT ARRAY - print the numbers of an array in a line.
 values() {
 	ps-ckpt cat "$1" "$2" >"$BATS_TEST_TMPDIR/values.npy"
 	# The header ends at a multiple of 64 bytes.
@@ -13,7 +12,7 @@ values() {
 	tail -c +$((head + 11)) "$BATS_TEST_TMPDIR/values.npy" | od -An -f
 }
 
-@test "no request moves what is frozen, nor does a momentum of before" {
+@test "no request changes frozen variables, nor does an earlier momentum" {
 	cat >model.ps <<-'END'
 		input x float
 		label y float
@@ -47,7 +46,7 @@ values() {
 	refute_output --regexp '^ +1\.18$'
 }
 
-@test "a request's rate is for all, its scale for each" {
+@test "a request's learning_rate is for all variables, its scale for each" {
 	cat >model.ps <<-'END'
 		input x float
 		label y float
@@ -83,7 +82,7 @@ values() {
  learning_rate_scale= multiplies each"
 }
 
-@test "a model that cannot learn is refused, one that may not is told of" {
+@test "a model that cannot learn is refused, a doubtful one is a warning" {
 	cat >model.ps <<-'END'
 		input x sparse[4]
 		label y binary
@@ -102,7 +101,7 @@ values() {
 	assert_output ""
 	run -78 --separate-stderr ps-coord -m model.ps -s 1 --plan
 	assert_equal "$stderr" "$why"
-	# As it is said to be done, it learns.
+	# The model learns after the change that the message proposes.
 	sed -i 's/entropy p$/entropy p from_logits=true/' model.ps
 	run -0 --separate-stderr ps-local -C ckpt -- --repeat train.svm -- \
 		ps-coord -m model.ps -B 4 --checkpoint=ckpt --results=none \
@@ -119,7 +118,7 @@ values() {
  the start: p/kernel, p/bias; give one of them another initializer"
 }
 
-@test "labels of -1, 0 and 1 are three classes, whoever reads them" {
+@test "labels of -1, 0 and 1 are three classes for every program" {
 	cat >model.ps <<-'END'
 		input x sparse[4]
 		label y binary
@@ -133,7 +132,8 @@ values() {
 		ps-coord -q -m model.ps -B 3 <<<'train 1'
 	grep -qxF "ps-coord: train.svm:2: label: 0, where others are -1:\
  $three" <<<"$stderr" || fail "$stderr"
-	# From the coordinator's data, and the cache of them.
+	# The labels come from the coordinator's data, then from the cache of
+	# them.
 	for i in 1 2; do
 		run -65 --separate-stderr ps-local -q -- --cache -- \
 			ps-coord -q -m model.ps -B 3 -d train.svm <<<epoch
@@ -146,7 +146,7 @@ values() {
 	run -65 --separate-stderr ps-eval -C ckpt train.svm
 	assert_equal "$stderr" "ps-eval: train.svm:2: label: 0, where others\
  are -1: $three"
-	# Each worker has a file of its own, which is sound by itself.
+	# Each worker has a file of its own, which alone is valid.
 	cp sound.svm part-0.svm
 	printf '%s\n' '0 1:1' '1 2:1' >part-1.svm
 	local mode
@@ -163,12 +163,12 @@ values() {
 		-B 2 -d part-0.svm -d part-1.svm <<<epoch
 	grep -q "^ps-coord: .*, where others are .*: $three$" <<<"$stderr" ||
 		fail "$stderr"
-	# What is trained on and what is scored may say no in their own ways.
+	# Training and scoring may have different labels for the negative class.
 	printf '%s\n' '0 1:1' '1 2:1' >other.svm
 	run -0 ps-eval -C ckpt other.svm
 }
 
-@test "predictions are as many as records" {
+@test "there are as many predictions as records" {
 	cat >model.ps <<-'END'
 		input x sparse[4]
 		label y binary
@@ -182,23 +182,23 @@ values() {
 	printf '%s\n' '' 1:1 '' 2:1 '' >new.svm
 	run -0 ps-eval -C ckpt --predict new.svm
 	assert_equal "${#lines[@]}" 5
-	# The bias is 0: one is for each that is against.
+	# The bias is 0, as there are as many positive as negative labels.
 	for i in 0 2 4; do
 		assert_equal "${lines[i]}" 0.5
 	done
 	[[ ${lines[1]} == 0.79* && ${lines[3]} == 0.20* ]]
 	run -0 ps-eval -C ckpt --predict -B 2 - <new.svm
 	assert_equal "${#lines[@]}" 5
-	# Where there are labels an empty line is no record.
+	# In a file with labels an empty line is not a record.
 	printf '%s\n' '' '1 1:1' '' '0 2:1' '' >labelled.svm
 	run -0 ps-eval -C ckpt --predict labelled.svm
 	assert_equal "${#lines[@]}" 2
 	run -64 ps-eval -C ckpt --predict --max-bad=1 new.svm
 }
 
-# OpenBLAS takes the kernels for the processor; where that has AVX-512 it can
-# be told to take others.
-@test "sums hold their digits, whichever kernels OpenBLAS has for them" {
+# OpenBLAS has kernels for each processor; on one with AVX-512 OPENBLAS_CORETYPE
+# can choose others.
+@test "sums have the same digits with each kernel of OpenBLAS" {
 	local of="Sandybridge"
 	[ -x "$BUILD/t/unit/kinks" ] || skip "t/unit/kinks is not built"
 	grep -qw avx2 /proc/cpuinfo && of+=" Haswell Zen"

@@ -3,8 +3,8 @@
 
 load lib.bash
 
-# Each of the three weights, of a dense kernel and of two tables, has always
-# the gradient -1.
+# The model has three weights, of a dense kernel and of two tables; the gradient
+# of each is always -1.
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	printf '%s\n' x,i,h,y 1,2,77,100000 >data.csv
@@ -22,19 +22,19 @@ setup() {
 	END
 }
 
-# model NAME OPTIMIZER - the same with another optimizer.
+# model NAME OPTIMIZER - write the same model with another optimizer.
 model() {
 	sed "s/^optimizer.*/optimizer $2/" sgd.ps >"$1.ps"
 }
 
-# train MODEL STEPS [OPTION...] - so many servers, as SERVERS says.
+# train MODEL STEPS [OPTION...] - train with $servers servers (1).
 train() {
 	run -0 --separate-stderr ps-local -s "${servers:-1}" -C ckpt -- \
 		--repeat data.csv -- ps-coord -m "$1.ps" -B 1 \
 		--checkpoint=ckpt --results=none "${@:3}" <<<"train $2"
 }
 
-# moved - the three weights, which are near each other, as one number.
+# moved - print the value of the three weights; they must be nearly equal.
 moved() {
 	local array file
 	rm -f weights
@@ -50,7 +50,7 @@ moved() {
 		fail "$(cat weights)"
 }
 
-# is X - they have moved so far.
+# is X - check that the weights have moved by X.
 is() {
 	local far
 	far=$(moved)
@@ -58,10 +58,10 @@ is() {
 		fail "$far, not $1"
 }
 
-@test "what begins anew is counted anew, whoever holds it" {
+@test "updates of new slots are counted from 0, on any servers" {
 	model adam 'adam learning_rate=0.01'
 	model adamax 'adamax learning_rate=0.01'
-	# 0.01 a step, whichever comes first.
+	# A weight moves by 0.01 a step.
 	train sgd 100
 	is 0.1
 	train adam 1
@@ -75,7 +75,7 @@ is() {
 	is 0.3
 	train adam 80
 	is 1.1
-	# Its momentum is not that of another kind that has one.
+	# The momentum of adamax is not the momentum of adam.
 	train adamax 1
 	[[ ${stderr_lines[1]} == *"starting from initial values, because the\
  checkpoint does not have them:\
@@ -85,7 +85,7 @@ is() {
 	is 1.31
 }
 
-@test "what goes on is counted on" {
+@test "updates of slots that continue are counted on" {
 	model adam 'adam learning_rate=0.01'
 	model adamw 'adamw learning_rate=0.01 weight_decay=0'
 	model amsgrad 'adam learning_rate=0.01 amsgrad=true'
@@ -96,7 +96,7 @@ is() {
 	is 0.4
 	train amsgrad 20
 	is 0.6
-	# Counted from 0, m and v of 60 updates would go too slowly.
+	# If updates were counted from 0, the steps would be too small.
 	train adam 20
 	is 0.8
 }
@@ -113,7 +113,7 @@ is() {
  a/kernel,\
  b/kernel, c/kernel"
 	is 0.12
-	# Six at 0.01, then 0.02.
+	# Six steps at 0.01, the others at 0.02.
 	servers=2 train adam 6
 	assert_equal "$stderr" ""
 	is 0.2
@@ -125,7 +125,7 @@ is() {
 	is 0.32
 }
 
-@test "what thaws has counted no updates" {
+@test "a variable that thaws has counted no updates" {
 	model frozen 'adam learning_rate=0'
 	model adam 'adam learning_rate=0.01'
 	train sgd 100
@@ -137,7 +137,7 @@ is() {
 	is 0.3
 }
 
-@test "a standby goes on counting" {
+@test "a standby continues the count of updates" {
 	model adam 'adam learning_rate=0.01'
 	train sgd 100
 	start ps-serve -b "ipc://$PWD/s0" -d "$PWD/ckpt"
@@ -162,7 +162,8 @@ is() {
 	exec 7>&- 8<&- 9<&-
 }
 
-# again KIND MODEL - the checkpoint by way of a file, slots and all.
+# again KIND MODEL - convert the checkpoint with its slots to a file, and import
+# that.
 again() {
 	rm -f all.* same.*
 	ps-ckpt convert --slots ckpt "all.$1"
@@ -170,9 +171,9 @@ again() {
 	ps-ckpt -q import -m "$2.ps" "all.$1" ckpt >made
 }
 
-# Under a constant gradient adam moves by its rate at each step, if it counts
-# its updates with its slots: the sums of which 0.1 and 0.001 are the first.
-@test "what is converted goes on with its count, and its schedule" {
+# Under a constant gradient adam moves a weight by its rate at each step, but
+# only if the count of updates fits the slots.
+@test "a converted checkpoint keeps its count of updates and its schedule" {
 	local kind optimizer
 	for optimizer in adam nadam adamax; do
 		model counted "$optimizer learning_rate=0.01"

@@ -1,10 +1,10 @@
-# Tables of any ids hold the same as a table with a row for each id: in
-# training, in checkpoints, with other numbers of servers, and when they are
-# scored.
+# Hashed tables, which take any ids, have the values of a table with a row for
+# each id: in training, in checkpoints, with other numbers of servers, and in
+# scores.
 
 load lib.bash
 
-# Ids from 0 to 499, and a label that depends on them.
+# The data have ids from 0 to 499, and a label that depends on them.
 setup_file() {
 	need_proc
 	cd "$BATS_FILE_TMPDIR" || return
@@ -19,7 +19,7 @@ setup_file() {
 	awk -F, -v OFS=, 'NR > 1 { $1 = $1 - 250 } 1' data.csv >signed.csv
 }
 
-# model KIND [SETTING...] - model.ps, whose input u is of that kind.
+# model KIND [SETTING...] - write model.ps, whose input u is of that kind.
 model() {
 	local kind=$1
 	shift
@@ -36,7 +36,8 @@ model() {
 	END
 }
 
-# train SERVERS DIR STEPS [COORD-OPTION...] - what the join says of the loss.
+# train SERVERS DIR STEPS [COORD-OPTION...] - train, and print the loss of the
+# join.
 train() {
 	local servers=$1 dir=$2 steps=$3
 	shift 3
@@ -49,13 +50,13 @@ train() {
 		sed -n 's/.*"op":"join".*"loss":\([0-9.]*\),.*/\1/p' | grep .
 }
 
-# score DIR - the loss of its newest checkpoint, which must be a number.
+# score DIR - print the loss of the newest checkpoint, which must be a number.
 score() {
 	ps-eval -q -C "$1" "$BATS_FILE_TMPDIR/data.csv" |
 		sed -n 's/.*"loss":\([0-9.]*\),.*/\1/p' | grep .
 }
 
-@test "it learns as a table of all rows does, by 1 server and by 3" {
+@test "a hashed table learns as a table of all rows, with 1 and 3 servers" {
 	model "id rows=500"
 	flat=$(train 1 flat 60)
 	model "id rows=hash"
@@ -67,7 +68,7 @@ score() {
 	assert_equal "$(score three)" "$scored"
 }
 
-@test "a checkpoint goes on under another number of servers" {
+@test "a checkpoint is resumed with another number of servers" {
 	model "id rows=hash"
 	whole=$(train 1 a 40; train 1 a 40 --restore=latest)
 	there=$(train 2 b 40; train 3 b 40 --restore=latest)
@@ -76,7 +77,7 @@ score() {
 	assert_equal "$(score b)" "$scored"
 }
 
-@test "it has a row for each id that was met, and can be read" {
+@test "a checkpoint has a row for each id that occurred" {
 	model "id rows=hash"
 	train 1 c 20 >/dev/null
 	run -0 ps-ckpt show c
@@ -96,7 +97,7 @@ assert not [name for name in c.files if "keys" in name]
 '
 }
 
-@test "whoever wrote it, a table is read as one; its parts can be, too" {
+@test "a table is read as one array, or in its parts" {
 	model "id rows=hash" admit=2
 	train 1 one 30 >/dev/null
 	train 3 three 30 >/dev/null
@@ -120,7 +121,7 @@ assert not [name for name in c.files if "keys" in name]
  'e/embeddings@nothing'; see what it holds by ps-ckpt show"
 }
 
-@test "diff joins rows by their ids, whoever wrote them" {
+@test "diff joins rows by their ids, not by their places" {
 	model "id rows=hash"
 	train 1 one 30 >/dev/null
 	train 3 three 30 >/dev/null
@@ -145,7 +146,7 @@ assert not [name for name in c.files if "keys" in name]
 	assert_line "d/bias	0	0"
 }
 
-@test "what was converted is imported again, byte for byte, and goes on" {
+@test "a converted table is imported byte for byte, and trains on" {
 	model "id rows=500"
 	train 1 flat 40 >/dev/null
 	scored=$(score flat)
@@ -170,14 +171,14 @@ assert not [name for name in c.files if "keys" in name]
 	assert_equal "$(train 1 npz 30 --restore=latest)" "$loss"
 	assert_equal "$(train 2 safetensors 30 --restore=latest)" "$loss"
 
-	# Without slots they have their first values, as others have.
+	# Without slots the file sets them to their initial values.
 	ps-ckpt convert three values.npz
 	ps-ckpt -q import -m model.ps values.npz values
 	run -0 ps-ckpt diff three values
 	run -0 ps-ckpt cat values e/embeddings@velocity
 }
 
-@test "rows that wait, and when each was touched, are imported, too" {
+@test "import takes waiting rows, and the step of each row's last use" {
 	model "id rows=hash" admit=2 evict=age:10
 	train 2 a 40 >/dev/null
 	ps-ckpt convert --slots a a.npz
@@ -187,7 +188,7 @@ assert not [name for name in c.files if "keys" in name]
 	before=$(ps-ckpt show b | grep -c 'keys\|waiting')
 	[ "$before" -gt 6 ]
 	run -0 train 1 b 5 --restore=latest
-	# Those that nobody asks for go in time.
+	# Rows that are not used are evicted in time.
 	run -1 ps-ckpt diff a b
 	assert_line --regexp $'^e/embeddings\t.* only in the first'
 }
@@ -213,7 +214,7 @@ assert not [name for name in c.files if "keys" in name]
 	done
 }
 
-@test "a row that is too old is not pulled any more" {
+@test "a row that is too old is not pulled" {
 	cat >old.ps <<-END
 		input    i id rows=hash
 		label    y float
@@ -224,14 +225,15 @@ assert not [name for name in c.files if "keys" in name]
 	printf 'i,y\n1,1.5\n2,1.5\n1,1.5\n' >old.csv
 	echo train 3 | ps-local -q -w 1 -C old -- --repeat old.csv -- \
 		ps-coord -m old.ps -B 1 --checkpoint=old >results
-	# The last step meets the row of 1 anew: the one before it was of 2.
+	# The last step makes the row of id 1 again: it was too old, as step 2
+	# used id 2.
 	run -0 grep -o '"loss":[^,]*' results
 	assert_output $'"loss":0.25\n"loss":0.25\n"loss":0.25'
 	ps-ckpt cat old o/kernel@id >ids
 	assert_equal "$(tail -c +129 ids | od -An -td8 | xargs)" 1
 }
 
-# numpy CODE - with NumPy as np, or skip.
+# numpy CODE - run the code with NumPy as np, or skip the test.
 numpy() {
 	/usr/bin/python3 -c 'import numpy' 2>/dev/null || skip "no numpy"
 	/usr/bin/python3 -c "import zipfile, numpy as np
@@ -239,7 +241,7 @@ emb, ids, kernel = np.ones((3, 6), 'f4'), np.array([7, 1, 3]), np.ones((3, 1))
 $1"
 }
 
-@test "rows of other programs are imported, in any order and of any type" {
+@test "rows of other programs are imported, in any order and type" {
 	numpy '
 ids = np.array([5, -2, 1 << 62, 0])
 np.savez_compressed("own.npz", **{
@@ -267,7 +269,7 @@ assert dict(zip(all["l/kernel@id"].tolist(), all["l/kernel"][:, 0])) == {
 	assert_line "ps-ckpt: e/embeddings: not in none.npz; has no rows yet"
 }
 
-@test "rows that make no table are refused" {
+@test "rows that do not make a table are refused" {
 	numpy '
 def save(name, **arrays):
 	np.savez(name + ".npz", **{"e/embeddings" + k.replace("row", "").
@@ -334,7 +336,7 @@ for name, count in ("below", -1), ("nan", np.nan), ("inf", np.inf):
 	done
 }
 
-@test "ids may be any, also below zero, and words" {
+@test "any ids are allowed, also negative ones, and words" {
 	model "id rows=hash"
 	from=$BATS_FILE_TMPDIR/signed.csv
 	run -0 train 2 d 20
@@ -342,7 +344,7 @@ for name, count in ("below", -1), ("nan", np.nan), ("inf", np.inf):
 	run -0 train 2 e 20
 }
 
-@test "rows wait for their second push, and go when nobody asks for them" {
+@test "rows wait for a second push, and are evicted when not used" {
 	model "id rows=hash" admit=2 evict=age:10,rows:100
 	train 2 f 40 >/dev/null
 	train 3 f 40 --restore=latest >/dev/null
@@ -353,7 +355,7 @@ for name, count in ("below", -1), ("nan", np.nan), ("inf", np.inf):
 	[ "$rows" -gt 10 ] && [ "$rows" -lt 200 ]
 }
 
-@test "what a hashed table takes is checked" {
+@test "the settings of a hashed table are checked" {
 	model "id rows=hash" evict=soon
 	run -78 ps-coord -m model.ps --plan -s tcp://127.0.0.1:1
 	assert_output --partial "evict=soon is not age:UPDATES"
@@ -362,7 +364,7 @@ for name, count in ("below", -1), ("nan", np.nan), ("inf", np.inf):
 	assert_output --partial "admit"
 }
 
-# Its numbers were worked out by another program.
+# The expected numbers come from another program.
 @test "columns are crossed as the manual says" {
 	sed -n '/^word  XXH3-64/,/^\.Ed/p' "$SRC/man/ps-model.5" >example
 	id=$(sed -n 's/^id *\([0-9]*\) of 10000$/\1/p' example)

@@ -1,6 +1,6 @@
-# Files of earlier releases: t/golden/VERSION has what programs of that
-# version of the protocol wrote, in a run of two servers that was killed after
-# its checkpoint.
+# Files of earlier releases: t/golden/VERSION has the files of programs of that
+# version of the protocol, from a run of two servers that was killed after its
+# checkpoint.
 
 load lib.bash
 
@@ -11,17 +11,17 @@ setup() {
 	chmod -R u+w .
 }
 
-@test "a checkpoint of the version before is sound, and scores as it did" {
+@test "a checkpoint of the previous version is intact, with the same scores" {
 	run -0 ps-ckpt verify ckpt
 	run -0 ps-eval -C ckpt --predict d.csv
-	# But for the last places of a float, which are the machine's.
+	# The last digits of a float depend on the machine.
 	printf '%s\n' 0.652834773 0.654572248 0.243762195 0.651026487 |
 	paste - <(echo "$output") |
 	awk '$1 - $2 > 3e-7 || $2 - $1 > 3e-7 || NF != 2' >broken
 	diff /dev/null broken
 }
 
-@test "a run goes on from a checkpoint of the version before" {
+@test "a run resumes from a checkpoint of the previous version" {
 	rm -r ckpt/log-0
 	cp ckpt/ckpt-*/MANIFEST.json before
 	python3 -c 'import json, sys; print(json.load(sys.stdin)["model"][0][
@@ -35,13 +35,13 @@ setup() {
 	run -0 ps-ckpt verify ckpt/ckpt-00000008
 }
 
-@test "a server's log of the version before is refused" {
+@test "a server's log of the previous version is refused" {
 	run -78 timeout 20 ps-serve -b "ipc://$PWD/s" --durable=wal -d ckpt
 	assert_output "ps-serve: ckpt/log-0: this log was written by programs\
  of another release or build: use those, or remove this folder and lose the\
  steps that only this log has"
 	assert_file_exist ckpt/log-0/00000003
-	# ... and removed, it may begin.
+	# After the log is removed the server starts.
 	rm -r ckpt/log-0
 	start ps-serve -b "ipc://$PWD/s" --durable=wal -d ckpt
 	stop "$pid"

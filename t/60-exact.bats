@@ -1,5 +1,5 @@
 # The result of training, to the last digits: 100 steps from given weights,
-# compared with the same in NumPy's double precision (helper/exact.py).
+# compared with NumPy in double precision (helper/exact.py).
 
 load lib.bash
 
@@ -9,8 +9,8 @@ setup_file() {
 		skip "/usr/bin/python3 has no numpy to compare with"
 }
 
-# train [COORD-OPTION...] - 100 steps on data.csv from initial.npz, by one
-# worker, in order; what they come to is in weights.npz.
+# train [COORD-OPTION...] - let one worker do 100 steps in order on data.csv,
+# from initial.npz; writes the weights to weights.npz.
 train() {
 	rm -rf ckpt
 	ps-ckpt import -q -m model.ps initial.npz ckpt >/dev/null
@@ -20,7 +20,8 @@ train() {
 	ps-ckpt convert ckpt weights.npz
 }
 
-# exact MODEL OPTIMIZER... - one worker and one server come to the same.
+# exact MODEL OPTIMIZER... - compare the weights of one worker and one server
+# with NumPy's.
 exact() {
 	exact.py make "$@"
 	train
@@ -30,7 +31,7 @@ exact() {
 	}
 }
 
-# each OPTIMIZER - on every model there is.
+# each OPTIMIZER - compare all models.
 each() {
 	exact mlp "$@"
 	exact tutorial "$@"
@@ -130,7 +131,7 @@ each() {
 	exact mlp "sgd schedule=piecewise_constant $of"
 }
 
-@test "any number of servers and shards comes to the very same" {
+@test "any number of servers and shards gives the same bits" {
 	exact.py make wide "ftrl for=wide/* learning_rate=0.1" \
 		"adam learning_rate=0.01"
 	train
@@ -143,8 +144,8 @@ each() {
 	done
 }
 
-# both BATCH OPTIMIZER - with a table, and with a matrix whose gradient is
-# mostly zero; they come to the same.
+# both BATCH OPTIMIZER - train with a table, and with a dense matrix whose
+# gradient is mostly zero; check that the weights agree.
 both() {
 	printf '%s\n' "input word string[3] sep=| vocab=$words" \
 		'label y string vocab=no,yes' \
@@ -167,12 +168,12 @@ both() {
 	}
 }
 
-@test "sparse comes to what dense comes to" {
+@test "sparse variables get the weights of dense ones" {
 	exact.py make wide sgd
 	words=$(sed -n 's/.*vocab=\(ape.*\)/\1/p' model.ps)
 	both 4 "sgd learning_rate=0.1"
 	both 4 "adagrad learning_rate=0.1"
-	# The others do if every row occurs in every batch.
+	# Other optimizers agree if every row occurs in every batch.
 	both 37 "sgd learning_rate=0.1 momentum=0.9"
 	both 37 "rmsprop learning_rate=0.001"
 	both 37 "adam learning_rate=0.01"

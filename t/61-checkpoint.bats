@@ -1,5 +1,5 @@
 # Checkpoints of running clusters: they are made while training continues, and
-# the next run reads them, whatever its number of servers.
+# the next run reads them with any number of servers.
 
 load lib.bash
 load counting.bash
@@ -33,8 +33,8 @@ setup() {
 	}' >data.csv
 }
 
-# train SERVERS REQUESTS [COORD-OPTION...] - a run of one worker, in order,
-# that reads and writes checkpoints in $dir.
+# train SERVERS REQUESTS [COORD-OPTION...] - do a run of one worker, which reads
+# the data in order, with checkpoints in $dir.
 train() {
 	local servers=$1 requests=$2
 	shift 2
@@ -43,12 +43,12 @@ train() {
 		--checkpoint="$dir" "$@"
 }
 
-# names - of the checkpoints there are, with a star at the final one.
+# names - print the names of the checkpoints, a star after the final one.
 names() {
 	ps-ckpt ls "$dir" | awk '{ print $1 ($5 == "final" ? "*" : "") }'
 }
 
-@test "a run goes on at its newest checkpoint's step, with its state" {
+@test "a run resumes at the step of its newest checkpoint, with its state" {
 	run -0 train 2 'train 10'
 	assert_line --index 0 --partial '"step":0,'
 	run -0 train 2 'train 10' -o -
@@ -62,7 +62,7 @@ names() {
 	assert_output 15	# 5 variables with two slots each
 }
 
-@test "a directory, a name or nothing: what is restored can be said" {
+@test "--restore takes a directory, a name or "none"" {
 	train 1 'train 6' --every=2 >out
 	run -0 train 1 'train 1' --restore=ckpt-00000002
 	assert_output --partial '"step":2,'
@@ -82,7 +82,7 @@ names() {
 	assert_output --partial "$dir/ckpt-00000099"
 }
 
-@test "a run that goes back keeps what it saves, and says what lies ahead" {
+@test "a run that goes back keeps its checkpoints, and reports later ones" {
 	train 1 'train 30' --every=10 --keep=2 >out
 	run -0 --separate-stderr train 1 'train 9' --every=3 --keep=2 \
 		--restore=none --results=errors
@@ -96,7 +96,7 @@ steps, up to ckpt-00000030, which stays the newest until this run has passed\
 	assert_output "$(printf 'ckpt-000000%s\n' 06 07* 09* 20 30*)"
 }
 
-@test "every so many steps one is kept, the last of them is final" {
+@test "a checkpoint is kept every --every steps, and the last is final" {
 	train 2 'train 30' --every=5 --keep=3 >out
 	run -0 names
 	assert_output "$(printf '%s\n' ckpt-00000020 ckpt-00000025 \
@@ -109,7 +109,7 @@ steps, up to ckpt-00000030, which stays the newest until this run has passed\
 	assert_equal "${#lines[@]}" 6
 }
 
-@test "who fails again and again at once loses no older checkpoint" {
+@test "a run that fails at once, again and again, loses no checkpoint" {
 	printf '%s\n' 'input x float' 'label y float' 'p = dense x units=1' \
 		'loss mean_squared_error p' \
 		'optimizer sgd learning_rate=1e15' >wild.ps
@@ -136,8 +136,8 @@ steps, up to ckpt-00000030, which stays the newest until this run has passed\
 	assert_output "$(printf '%s\n' ckpt-00000007 ckpt-00000009*)"
 }
 
-# restored FROM FROM-HOW TO TO-HOW - saved by FROM servers, restored by TO, it
-# is the same model: it trains on to the same weights and slots.
+# restored FROM FROM-HOW TO TO-HOW - check that a model that FROM servers saved
+# and TO servers restored is trained on to the same weights and slots.
 restored() {
 	rm -rf "$dir" first again
 	mkdir "$dir"
@@ -153,7 +153,7 @@ restored() {
 	}
 }
 
-@test "C1 C2 C3 as many shards are restored as there are to be" {
+@test "C1 C2 C3 a checkpoint is restored into any number of shards" {
 	restored 4 --partition=fixed:4 1 --partition=fixed:1
 	restored 1 --partition=fixed:1 4 --partition=fixed:4
 	restored 4 --partition=fixed:4 2 --partition=fixed:2
@@ -161,14 +161,14 @@ restored() {
 	restored 3 '--place=*@1-2' 2 '--place=*/kernel@0'
 }
 
-@test "C4 a variable exists when the plan does, before anything is restored" {
+@test "C4 a variable exists from the plan on, before the restore" {
 	train 1 'train 2' >out
-	# Servers that never saw the model: it comes with the coordinator.
+	# The coordinator sends the model to servers that do not have it.
 	run -0 train 3 'join'
 	assert_output --partial '"step":2,"steps":0,'
 }
 
-@test "C5 what is changed after a restore does not change what is restored" {
+@test "C5 training after a restore does not change the checkpoint" {
 	train 2 'train 5' --partition=fixed:2 >out
 	cp -r "$dir" first
 	train 2 'train 5' --partition=fixed:2 >out
@@ -178,7 +178,7 @@ restored() {
 	run -0 ps-ckpt diff --slots first "$dir/ckpt-00000005"
 }
 
-@test "C6 each shard is under its variable's whole name, with its rows" {
+@test "C6 each shard has its variable's full name, and its rows" {
 	train 2 'train 2' --partition=fixed:2 >out
 	run -0 bash -c 'for f in ckpt/ckpt-00000002/*.tar; do
 		tar tf "$f"; done | grep embeddings | sort'
@@ -186,13 +186,12 @@ restored() {
 	assert_line --regexp '^emb/embeddings/6-10.npy$'
 }
 
-# Kill the whole cluster, as a power cut does, after a known step.
-# content CHECKPOINT - the hash of what the variable free has in it.
+# content CHECKPOINT - print the hash of the variable free in a checkpoint.
 content() {
 	ps-ckpt cat "$dir/$1" free | sha256sum
 }
 
-@test "a variable that no layer uses stays as it is, whatever the optimizer" {
+@test "a variable that no layer uses does not change with any optimizer" {
 	local mode first
 	sed -i '/^optimizer/d' model.ps
 	cat >>model.ps <<-'END'
@@ -218,7 +217,7 @@ content() {
 	done
 }
 
-@test "a model without a variable in use is scored, and waits for nothing" {
+@test "a model that uses no variable is scored without waiting" {
 	cat >model.ps <<-'END'
 		variable free [3]
 		input    x float
@@ -235,7 +234,7 @@ content() {
 	assert_output "$(content ckpt-00000000)"
 }
 
-@test "after kill -9 of everybody, the run goes on at the checkpoint" {
+@test "after kill -9 of all programs the run resumes at the checkpoint" {
 	mkfifo requests results
 	for i in 0 1; do
 		start ps-serve -b "ipc://$PWD/s$i" -d "$dir"
@@ -263,7 +262,7 @@ content() {
 	assert_line --index 1 'ckpt-00000015*'
 }
 
-@test "what an interrupted writer left is swept up" {
+@test "the files of an interrupted writer are removed" {
 	mkdir "$dir/.tmp-ckpt-00000009"
 	touch "$dir/.tmp-ckpt-00000009/shard-0-of-2.tar"
 	train 1 'train 2' >out
@@ -271,7 +270,7 @@ content() {
 	assert_output ckpt-00000002
 }
 
-@test "a checkpoint of another model is refused, in words" {
+@test "a checkpoint of another model is refused, with the reason" {
 	train 1 'train 2' >out
 	sed -i 's/dim=6/dim=5/' model.ps
 	run -65 --separate-stderr train 1 'train 2'
@@ -283,14 +282,15 @@ content() {
 	[[ $stderr == *" has no bag/embeddings (--restore=none begins anew)" ]]
 }
 
-# words STATUS [OPTION...] - train with words.ps, in the folder words.
+# words STATUS [OPTION...] - train words.ps in the folder words, and check the
+# status.
 words() {
 	run "-$1" --separate-stderr ps-local -q -C words -- --repeat words.csv \
 		-- ps-coord -q -B 1 -m words.ps --checkpoint=words \
 		--results=errors "${@:2}" <<<'train 2'
 }
 
-@test "rows that would stand for other words are refused, until asked" {
+@test "rows that would belong to other words are refused without an option" {
 	printf '%s\n' 'input c string vocab=a,b,c' 'label t string vocab=x,y' \
 		'e = embedding c dim=2' 'o = dense e units=2' \
 		'loss sparse_categorical_crossentropy o from_logits=true' \
@@ -308,14 +308,15 @@ its words, or their order, words.ps:2: t: its words, or their order; restore\
  those inputs, or begin anew with --restore=none, or say --restore-as-is"
 	words 0 --restore-as-is
 	assert_equal "$stderr" ""
-	# It has the words of this model now.
+	# The new checkpoint has the words of this model.
 	words 0
 	cp first.ps words.ps
 	words 78
 	words 0 --restore=none
 }
 
-# meaning WHAT FROM TO - an input line that comes to its ids in another way.
+# meaning WHAT FROM TO - check that a checkpoint with the input line FROM is
+# refused for TO, since WHAT differs.
 meaning() {
 	rm -rf words
 	printf '%s\n' "$2" 'label y float' 'e = linear c' \
@@ -329,7 +330,7 @@ $1; restore those inputs, or begin anew with --restore=none, or say\
  --restore-as-is"
 }
 
-@test "all that gives rows their meaning is looked at" {
+@test "every setting that gives rows their meaning is compared" {
 	printf '%s\n' c,y 1,1 >words.csv
 	printf '\2\0\0\0\0\0\0\0{}' >none.safetensors
 	meaning "its words, or their order" 'input c string vocab=a,b' \
@@ -365,7 +366,7 @@ $1; restore those inputs, or begin anew with --restore=none, or say\
 		'input c float[2] columns=b,a'
 }
 
-@test "a table is looked at whatever its input is called" {
+@test "a table is compared even if its input has another name" {
 	printf '%s\n' 'input c string vocab=a,b' 'label y float' \
 		'e = linear c' 'loss mean_squared_error e' >words.ps
 	printf '%s\n' c,d,y a,a,1 >words.csv
@@ -374,12 +375,12 @@ $1; restore those inputs, or begin anew with --restore=none, or say\
 		words.ps
 	words 78
 	[[ $stderr == *": words.ps:1: d: its words, or their order; "* ]]
-	# Other columns, and other names, are nobody's mistake.
+	# Other columns, and other names of inputs, are allowed.
 	sed -i 's/vocab=b,a/vocab=a,b columns=c/' words.ps
 	words 0
 }
 
-@test "what the model or the checkpoint lacks is told of" {
+@test "variables that the model or the checkpoint lacks are reported" {
 	printf '%s\n' 'input i id rows=hash' 'input x float' \
 		'label y binary' 'a = embedding i dim=2' \
 		'z = dense a units=1' 'w = dense x units=1' 'o = add z w' \
@@ -404,7 +405,8 @@ $1; restore those inputs, or begin anew with --restore=none, or say\
  b/embeddings"
 	both
 	assert_equal "$stderr" ""
-	# Of optimizers their slots; one more of an optimizer that stays.
+	# Slots of another optimizer are reported, and an added slot of the same
+	# one.
 	echo 'optimizer adagrad' >>both.ps
 	both
 	told=${told/02/06}
@@ -430,7 +432,7 @@ $1; restore those inputs, or begin anew with --restore=none, or say\
 	assert_equal "$stderr" ""
 }
 
-@test "when the newest is damaged, the one before it is taken" {
+@test "when the newest checkpoint is damaged the previous one is used" {
 	train 2 'train 6' --every=3 >out
 	truncate -s -100 "$dir/ckpt-00000006/shard-1-of-2.tar"
 	run -0 --separate-stderr train 2 'train 1'
@@ -464,8 +466,8 @@ $1; restore those inputs, or begin anew with --restore=none, or say\
 	assert_output ""
 }
 
-# hold_up [OPTION...] - of 20 steps, with a cut every 10, one of the first ten
-# is given to a worker that is stopped, before another one joins.
+# hold_up [OPTION...] - request 20 steps, with a cut every 10; stop the worker
+# that has one of the first ten, then start another worker.
 hold_up() {
 	counting
 	for i in 0 1; do
@@ -483,7 +485,7 @@ hold_up() {
 	worker=$pid
 }
 
-# exact - both cuts hold their steps, each once.
+# exact - check that both cuts have each of their steps once.
 exact() {
 	echo save >&"$requests"
 	read -r -t 30 line <&"$results"
@@ -493,9 +495,9 @@ exact() {
 	counted 20 ckpt/ckpt-00000020
 }
 
-@test "a cut waits for a worker, but nobody waits for the cut" {
+@test "a cut waits for a worker, but no worker waits for the cut" {
 	hold_up --lease=60s
-	done_steps 18		# all those above the cut among them
+	done_steps 18		# all steps above the cut are among these
 	assert_not_exists ckpt/ckpt-00000010
 	kill -CONT "$held"
 	done_steps 1
@@ -504,7 +506,7 @@ exact() {
 	wait "$held"
 }
 
-@test "a worker that is stopped holds a cut up for no longer than its lease" {
+@test "a worker that is stopped delays a cut at most until its lease ends" {
 	hold_up --lease=2s
 	done_steps 19
 	exact
@@ -512,7 +514,7 @@ exact() {
 	ends
 }
 
-@test "what a killed worker had of a cut another one does" {
+@test "another worker does the step of a cut that a killed worker had" {
 	hold_up --lease=60s
 	done_steps 18
 	kill -KILL "$held"
@@ -521,12 +523,12 @@ exact() {
 	ends
 }
 
-# said NAME CHECKPOINT - what its manifest says of that.
+# said NAME CHECKPOINT - print the value of this name in the manifest.
 said() {
 	sed -n "s/^ *\"$1\": //p" "$2/MANIFEST.json" | grep .
 }
 
-@test "of the data and examples a checkpoint says what the cut has of them" {
+@test "a checkpoint has the data position and examples of its cut" {
 	counting
 	for i in {1..20}; do
 		cat one.svm
@@ -546,7 +548,7 @@ said() {
 	echo epoch >&"$requests"
 	launch ps-work -c ipc://coord --lease=60s
 	worker=$pid
-	done_steps 12		# some of them above the cut
+	done_steps 12		# some of these are above the cut
 	kill -CONT "$held"
 	done_steps 7
 	ends
@@ -564,14 +566,14 @@ said() {
 	counted 20 again
 }
 
-# t/storm 300 is the whole of it.
-@test "whenever its writer is killed, a checkpoint is whole or not there" {
+# t/storm 300 is the full test.
+@test "whenever its writer is killed, a checkpoint is intact or absent" {
 	run -0 --separate-stderr timeout 200 "$SRC/t/storm" 30
 	assert_output --partial "30 writers and 3 clusters killed"
 	assert_equal "$stderr" ""
 }
 
-# one RATE [OPTIMIZER] - a model of one weight, and of one row of a table.
+# one RATE [OPTIMIZER] - write a model of one weight and one row of a table.
 one() {
 	printf '%s\n' 'input x float' 'input u id rows=hash' 'label y float' \
 		'w = dense x units=1 use_bias=false kernel_initializer=zeros' \
@@ -582,8 +584,8 @@ one() {
 	printf '%s\n' x,u,y 1,7,1 >data.csv
 }
 
-# diverges VARIABLE STEP - the last run did, and says so as it should: the
-# newest is that of step 3.
+# diverges VARIABLE STEP - check that the last run reported the divergence of
+# the variable, and that the newest checkpoint is that of step 3.
 diverges() {
 	local why="server 0 \\(.*\\): $1 has numbers that are not finite: \
 the run has diverged"
@@ -596,7 +598,7 @@ $why; the newest is ckpt-00000003\$"
 	assert_output 'ckpt-00000003*'
 }
 
-@test "a run that has diverged does not save that as its newest checkpoint" {
+@test "a run that has diverged saves no checkpoint" {
 	one 0.1 sgd 0.1
 	run -0 --separate-stderr train 1 'train 3' --results=none
 	run -0 names
@@ -608,12 +610,12 @@ $why; the newest is ckpt-00000003\$"
 	one 0 sgd 1e30
 	run -65 --separate-stderr train 1 'train 2'
 	diverges w/kernel 5
-	# Those that are made, or asked for, before the end.
+	# This includes checkpoints by --every, and by a save.
 	run -65 --separate-stderr train 1 $'train 2\nsave' --every=5
 	assert_line --partial '{"op":"save","step":5,"error":"server 0 ('
 	assert_line --partial 'w/kernel has numbers that are not finite'
 	diverges w/kernel 5
-	# All goes on from the one that was good.
+	# A new run resumes from the good checkpoint.
 	one 0.1 sgd 0.1
 	run -0 --separate-stderr train 2 'train 1'
 	assert_line --partial '"step":3,'
@@ -622,7 +624,7 @@ $why; the newest is ckpt-00000003\$"
 	assert_output $'ckpt-00000003*\nckpt-00000004*'
 }
 
-# A sum of squares of 1e20 is one.
+# The square of 1e20 is infinite as a float.
 @test "a slot may be infinite, as long as the values are not" {
 	one 0.1 adagrad 0.1
 	printf '%s\n' x,u,y 1e20,7,1 >data.csv
@@ -650,7 +652,7 @@ finite: the run has diverged"
 	assert_output ""
 }
 
-@test "one that was saved nevertheless is told from others" {
+@test "a diverged checkpoint that was saved nevertheless is recognized" {
 	cp -r "$SRC/t/golden/diverged/." "$dir"
 	one 0.1
 	run -65 ps-ckpt verify "$dir"

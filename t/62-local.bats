@@ -1,5 +1,5 @@
 # Local steps: a worker trains its own copies with several batches, and pushes
-# how far they have moved.
+# the change of these copies.
 
 load lib.bash
 
@@ -13,8 +13,8 @@ need_numpy() {
 		skip "/usr/bin/python3 has no numpy to compare with"
 }
 
-# steps SERVERS WORKERS [COORD-OPTION...] - 100 steps of 4 batches by these
-# workers, each of which reads its slot%i.csv; results are in rest.
+# steps SERVERS WORKERS [COORD-OPTION...] - do 100 steps of 4 batches; worker I
+# reads slotI.csv, and results are in rest.
 steps() {
 	local servers=$1 workers=$2
 	shift 2
@@ -27,7 +27,7 @@ steps() {
 		<<<'train 100' >rest
 }
 
-# as_expected WORD... - the checkpoint is what NumPy came to.
+# as_expected WORD... - compare the checkpoint with NumPy's.
 as_expected() {
 	ps-ckpt convert ckpt weights.npz
 	exact.py compare expected.npz weights.npz >off || {
@@ -36,22 +36,22 @@ as_expected() {
 	}
 }
 
-# published MODEL ALGORITHM INNER OUTER [REGULARIZER] - 3 replicas of 4 batches
-# come to what NumPy does in double precision, by what was published.
+# published MODEL ALGORITHM INNER OUTER [REGULARIZER] - compare 3 replicas of 4
+# batches with the published algorithm in NumPy's double precision.
 published() {
 	exact.py local "$1" "$2" 3 4 "${@:3}"
 	steps 2 3 --mode=sync --replicas=3
 	as_expected "$@"
 }
 
-# alone MODEL ALGORITHM INNER OUTER - so does one worker that waits for nobody.
+# alone MODEL ALGORITHM INNER OUTER - the same for one worker in mode async.
 alone() {
 	exact.py local "$1" "$2" 1 4 "$3" "$4"
 	steps 2 1
 	as_expected "$@"
 }
 
-@test "local SGD: what is published, dense and of a table" {
+@test "local SGD: the published algorithm, for dense variables and tables" {
 	need_numpy
 	published mlp average "sgd learning_rate=0.1" "sgd learning_rate=1"
 	grep -q '"slots":3,"batches":4,"examples":24,' rest
@@ -61,7 +61,7 @@ alone() {
 		"sgd learning_rate=1"
 }
 
-@test "SlowMo: what is published, dense and of a table" {
+@test "SlowMo: the published algorithm, for dense variables and tables" {
 	need_numpy
 	published mlp slowmo "sgd learning_rate=0.1" \
 		"sgd learning_rate=1 momentum=0.5"
@@ -69,16 +69,16 @@ alone() {
 		"sgd learning_rate=0.8 momentum=0.6"
 }
 
-@test "DiLoCo: what is published, with slots that begin anew" {
+@test "DiLoCo: the published algorithm, with slots that begin anew" {
 	need_numpy
-	# Adam magnifies what is rounded where a gradient is next to nothing.
+	# Adam magnifies rounding errors of gradients near zero.
 	published mlp diloco "adamw learning_rate=0.005 epsilon=0.001" \
 		"sgd learning_rate=0.7 momentum=0.9 nesterov=true"
 	published wide diloco "adam learning_rate=0.005 epsilon=0.001" \
 		"sgd learning_rate=0.7 momentum=0.9 nesterov=true"
 }
 
-@test "GEO: one worker that waits for nobody is one that trains alone" {
+@test "GEO: one worker in mode async equals one that trains alone" {
 	need_numpy
 	alone mlp average "sgd learning_rate=0.1" "sgd learning_rate=1"
 	grep -q '"batches":4,"examples":8,' rest
@@ -86,7 +86,7 @@ alone() {
 	alone tutorial slowmo "sgd learning_rate=0.1" "sgd learning_rate=0.5"
 }
 
-@test "slots=keep: what the optimizer holds stays from step to step" {
+@test "slots=keep: the optimizer's slots stay from step to step" {
 	need_numpy
 	alone mlp average "sgd learning_rate=0.05 momentum=0.8 slots=keep" \
 		"sgd learning_rate=1"
@@ -94,14 +94,14 @@ alone() {
 		"sgd learning_rate=1"
 }
 
-@test "local steps: regularizers and decay are theirs, schedules count pushes" {
+@test "local steps: have regularizers and decay, schedules count pushes" {
 	need_numpy
 	published mlp average "sgd learning_rate=0.2 weight_decay=0.1 \
 schedule=exponential_decay decay_steps=30 decay_rate=0.5" \
 		"sgd learning_rate=1" l1_l2:0.01:0.02
 }
 
-# words MODEL-LINE... - a model with a dense variable and a table.
+# words MODEL-LINE... - write a model with a dense variable and a table.
 words() {
 	printf '%s\n' 'input w id[2] rows=50 sep=|' \
 		'input x float[3] columns=x*' 'label y float' \
@@ -155,7 +155,7 @@ words() {
 	run -0 ps-ckpt diff --slots whole ckpt
 }
 
-@test "local steps of a click log move what --plan says, to 5 %" {
+@test "local steps of a click log send the bytes of --plan, to 5 %" {
 	"$SRC/examples/wide-deep/clicks" 11000 1 >train.svm
 	sed 's/^optimizer.*//' "$SRC/examples/wide-deep/model.ps" >model.ps
 	printf '%s\n' 'local adagrad learning_rate=0.05 steps=8' \
@@ -171,9 +171,9 @@ words() {
 			exit !($1 > .95 * each && $1 <= each && $1 == $2) }'
 }
 
-# refused [OPTION...] - each model on standard input, with an empty line behind
-# it, is refused: the message is there, and what the model ends in is behind
-# bars.
+# refused [OPTION...] - check that each model on standard input is refused.  An
+# empty line ends a case; its lines are the message, and, after a bar, the last
+# lines of the model.
 refused() {
 	local line message="" lines=()
 	while read -r line; do
@@ -189,7 +189,7 @@ refused() {
 	done
 }
 
-@test "local steps: what is wrong is said in a line" {
+@test "local steps: each error is one line" {
 	refused <<-'END'
 		model.ps:8: unknown optimizer 'sdg', there are: adadelta
 		adagrad adam adamax adamw ftrl lion nadam rmsprop sgd; did you

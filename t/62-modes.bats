@@ -1,10 +1,11 @@
-# What a step waits for: for nothing, for all but the last few steps before
+# Modes: a step waits for no other step, for all but the last few steps before
 # it, or for a round of replicas, which have the effect of one large batch.
 
 load lib.bash
 
-# members SERVERS WORKERS [WORKER-ARGUMENT...] - start them; %i is a worker's
-# index.  Sets servers, a list of endpoints; server and worker, processes.
+# members SERVERS WORKERS [WORKER-ARGUMENT...] - start servers and workers; %i
+# is a worker's index.  Sets servers to a list of endpoints, and the arrays
+# server and worker to pids.
 members() {
 	local count=$2 i k
 	servers=""
@@ -21,18 +22,19 @@ members() {
 	done
 }
 
-# coord [OPTION...] - the coordinator of those members.
+# coord [OPTION...] - run the coordinator of these members.
 coord() {
 	${with:-} ps-coord -b ipc://coord -s "$servers" -m model.ps \
 		--min-workers="${#worker[@]}" --checkpoint=ckpt "$@"
 }
 
-# same DIRECTORY DIRECTORY - checkpoints are, bit for bit.
+# same DIRECTORY DIRECTORY - check that the checkpoints agree bit for bit.
 same() {
 	run -0 ps-ckpt diff --slots "$1" "$2"
 }
 
-# equal_batches - a model, and records of which a batch of 4 has all.
+# equal_batches - write a model and four records, so that all batches of 4 are
+# equal.
 equal_batches() {
 	cat >model.ps <<-'M'
 		input  x float[3] columns=a,b,c
@@ -45,8 +47,8 @@ equal_batches() {
 	printf '%s\n' a,b,c,y 1,0,.5,2 0,1,.25,-1 .5,.5,1,3 -1,2,0,0 >data.csv
 }
 
-# slots N SIZE - cut the batches of 8 of data.csv, which begins again when it
-# ends, into N of SIZE: slot0.csv and so on have those of 100 steps.
+# slots N SIZE - cut each batch of 8 of data.csv, which is read again and again,
+# into N batches of SIZE; slot0.csv and so on have those of 100 steps.
 slots() {
 	local k
 	for ((k = 0; k < $1; k++)); do
@@ -63,9 +65,9 @@ slots() {
 	done
 }
 
-# exact MODEL OPTIMIZER... - rounds of 4 slots come to what NumPy does in
-# double precision with the concatenated batches, on 1, 2 and 5 servers, and
-# these to the very same.
+# exact MODEL OPTIMIZER... - compare rounds of 4 replicas on 1, 2 and 5 servers
+# with NumPy in double precision on the concatenated batches, and with each
+# other bit for bit.
 exact() {
 	local n
 	exact.py make "$@"
@@ -93,7 +95,7 @@ need_numpy() {
 		skip "/usr/bin/python3 has no numpy to compare with"
 }
 
-@test "sync: slots come to one large batch, on any number of servers" {
+@test "sync: replicas equal one large batch, on any number of servers" {
 	need_numpy
 	exact mlp "sgd learning_rate=0.1 momentum=0.9"
 	exact tutorial "adam learning_rate=0.01"
@@ -101,13 +103,13 @@ need_numpy() {
 		"rmsprop learning_rate=0.01 weight_decay=0.05"
 }
 
-@test "sync: schedules go by rounds, regularizers by examples" {
+@test "sync: schedules count rounds, regularizers are per example" {
 	need_numpy
 	exact mlp regular=l1_l2:0.01:0.02 "sgd learning_rate=0.2 \
 		schedule=exponential_decay decay_steps=30 decay_rate=0.5"
 }
 
-@test "sync: a result is a step's, whoever did its slots" {
+@test "sync: a step has one result, whichever workers did its replicas" {
 	equal_batches
 	members 2 3 --repeat data.csv
 	printf '%s\n' 'train 5' join >requests
@@ -122,17 +124,17 @@ need_numpy() {
 	assert_line --index 5 --partial '"steps":5,"examples":60,"loss":...,'
 	assert_line --index 5 --partial ',"metrics":{},"staleness":{'\
 '"p50":0,"p90":0,"p99":0,"max":0,"pairs":[[0,5]]},'
-	# No key comes twice in a line: filters take the last for the first.
+	# No key occurs twice in a line: filters would use the last one.
 	run grep -o '"[a-z0-9]*":' <(tail -n 1 results)
 	assert_equal "$(sort <<<"$output" | uniq -d)" ""
 	run -0 ls ckpt
 	assert_output ckpt-00000005
 }
 
-# begin_run OPTION... - in the background: requests go to descriptor 7, and
-# results come from 5; told hears its messages.  Sets coordinator, the process.
-# It cannot be over before 7 is closed, however long we take to do something
-# to it: so some of its steps are asked for first, and some after that.
+# begin_run OPTION... - start a coordinator in the background: requests go to
+# descriptor 7, results come from 5, told reads its messages.  Sets coordinator
+# to the pid.  The run cannot end before 7 is closed, so tests request some
+# steps before a fault and some after it.
 begin_run() {
 	exec 7>&-
 	rm -f requests
@@ -144,7 +146,7 @@ begin_run() {
 	exec 7>requests
 }
 
-# told PATTERN - by the coordinator.
+# told PATTERN - wait for a message of the coordinator that matches.
 told() {
 	local line
 	while read -r -t 30 line <&6; do
@@ -154,13 +156,13 @@ told() {
 	fail "not told: $1"
 }
 
-# end_run - what was asked for is all; the results not read yet are in rest.
+# end_run - end the requests; the results that were not read yet go to rest.
 end_run() {
 	exec 7>&-
 	cat <&5 >rest
 }
 
-# until_step N - read results until that step's.
+# until_step N - read results up to that of step N.
 until_step() {
 	local line
 	while read -r -t 60 line <&5; do
@@ -169,8 +171,8 @@ until_step() {
 	fail "no step $1: $(cat coord.log)"
 }
 
-# whole STEPS [OPTION...] - what these come to when nothing happens, on 2
-# servers or as many as $of says.
+# whole STEPS [OPTION...] - make the checkpoint of a run without faults, on $of
+# servers (2), in the folder whole.
 whole() {
 	rm -rf ckpt whole
 	members "${of:-2}" 3 --repeat data.csv
@@ -198,7 +200,7 @@ whole() {
 	same whole ckpt
 }
 
-@test "sync with --wire=bfloat16: the same on 1 and 3 servers, whoever dies" {
+@test "sync with --wire=bfloat16: the same on 1, 3 servers and after kills" {
 	local half=--wire=bfloat16
 	equal_batches
 	whole 300
@@ -220,7 +222,7 @@ whole() {
 	same whole ckpt
 }
 
-# wide_batches - a model of variables that int8 is for.
+# wide_batches - write a model with variables that int8 encodes.
 wide_batches() {
 	equal_batches
 	cat >model.ps <<-'M'
@@ -239,9 +241,9 @@ wide_batches() {
 	mv n data.csv
 }
 
-# same_whoever_dies OTHER COORD-OPTION... - 100 rounds come to the same on 1, 3
-# and 7 servers, and when a worker is killed, and a server that has a standby;
-# and to something else than OTHER, a checkpoint.
+# same_whoever_dies OTHER COORD-OPTION... - check that 100 rounds give the same
+# bits on 1, 3 and 7 servers, and when a worker and a server that has a standby
+# are killed; and other bits than the checkpoint OTHER.
 same_whoever_dies() {
 	local other=$1 n
 	shift
@@ -269,7 +271,7 @@ same_whoever_dies() {
 	same one ckpt
 }
 
-@test "sync with --wire=int8: the same on 1, 3 and 7 servers, whoever dies" {
+@test "sync with --wire=int8: the same on 1, 3, 7 servers and after kills" {
 	local eight=(--wire=int8 --partition=fixed:7)
 	wide_batches
 	whole 100 --partition=fixed:7
@@ -277,7 +279,7 @@ same_whoever_dies() {
 	same_whoever_dies float32 "${eight[@]}"
 }
 
-@test "sync with delta:int8: the same on 1, 3 and 7 servers, whoever dies" {
+@test "sync with delta:int8: the same on 1, 3, 7 servers and after kills" {
 	local eight=(--push=int8 --pull=delta:int8 --pull=int8@e/*)
 	eight+=(--partition=fixed:7 --every=30)
 	wide_batches
@@ -286,7 +288,7 @@ same_whoever_dies() {
 	same_whoever_dies values "${eight[@]}"
 }
 
-# few_bits CODEC - the same for what a codec of few bits tells of differences.
+# few_bits CODEC - the same for differences in a codec of few bits.
 few_bits() {
 	local few=(--push=int8 --pull="delta:$1" --partition=fixed:7 --every=30)
 	wide_batches
@@ -296,16 +298,16 @@ few_bits() {
 	same_whoever_dies eight "${few[@]}"
 }
 
-@test "sync with delta:onebit: the same on 1, 3 and 7 servers, whoever dies" {
+@test "sync with delta:onebit: the same on 1, 3, 7 servers and after kills" {
 	few_bits onebit
 }
 
-@test "sync with delta:topk: the same on 1, 3 and 7 servers, whoever dies" {
+@test "sync with delta:topk: the same on 1, 3, 7 servers and after kills" {
 	few_bits topk:0.02
 }
 
-# kept_back CODEC - gradients in few bits come to the same on 1, 3 and 7
-# servers, and to something else than floats.
+# kept_back CODEC - check that gradients in few bits give the same bits on 1, 3
+# and 7 servers, and other bits than floats.
 kept_back() {
 	local few=(--push="$1" --partition=fixed:7 --every=30) n
 	wide_batches
@@ -328,8 +330,8 @@ kept_back() {
 	kept_back topk:0.02
 }
 
-# goes_on_by OPTION CODEC... - a run of 100 rounds that breaks off after each 20
-# goes on by the next codec of a variable.
+# goes_on_by OPTION CODEC... - kill a run of 100 rounds after each 20, and
+# resume it with the next codec for a variable.
 goes_on_by() {
 	local option=$1 last=0
 	shift
@@ -351,11 +353,11 @@ goes_on_by() {
 	assert_line ckpt-00000100
 }
 
-@test "sync: a run that broke off goes on by another codec of gradients" {
+@test "sync: a run resumes with another codec of gradients" {
 	goes_on_by push= onebit topk:0.05 int8 onebit
 }
 
-@test "sync with --push=onebit: a residual that dies with its worker is told" {
+@test "sync with --push=onebit: a residual that is lost is reported" {
 	wide_batches
 	members 1 3 --repeat data.csv
 	begin_run -B 4 --mode=sync --replicas=3 --push=onebit
@@ -367,12 +369,12 @@ goes_on_by() {
 	end_run
 }
 
-@test "sync: a run that broke off goes on by another codec of differences" {
+@test "sync: a run resumes with another codec of differences" {
 	goes_on_by pull=delta: onebit topk:0.05 int8 bfloat16
 }
 
-# A server that returns to a checkpoint, and all others with it.
-@test "sync with delta:int8: a checkpoint is all that there is to know" {
+# A server returns to a checkpoint, and all other servers do, too.
+@test "sync with delta:int8: a checkpoint has all state of a run" {
 	local eight=(--push=int8 --pull=delta:int8 --partition=fixed:3)
 	eight+=(--every=30)
 	wide_batches
@@ -413,7 +415,7 @@ goes_on_by() {
 	done
 }
 
-@test "sync: a backup does the slot of a worker that has stopped" {
+@test "sync: a backup does the replica of a worker that has stopped" {
 	equal_batches
 	whole 600
 	members 2 4 --repeat data.csv
@@ -444,7 +446,7 @@ goes_on_by() {
 	same whole ckpt
 }
 
-@test "sync: a slot's own error voids the step, once" {
+@test "sync: the error of one replica voids the step, once" {
 	equal_batches
 	cp data.csv fine.csv
 	members 2 1 --repeat fine.csv
@@ -455,7 +457,7 @@ goes_on_by() {
 	worker+=("$pid")
 	printf '%s\n' 'train 5' join 'train 2' >requests
 	run -65 --separate-stderr coord -B 4 --mode=sync --keep-going requests
-	# It is found when the record is read, perhaps a round ahead.
+	# The error is found when the record is read, perhaps a round ahead.
 	[[ ${lines[0]} != *slots* ]] || lines=("${lines[@]:1}")
 	assert_line --index 0 --partial 'twice.csv:8: '
 	assert_line --index 1 --partial ',"cancelled":true}'
@@ -478,7 +480,7 @@ goes_on_by() {
 	assert_output "ckpt-$(printf %08d $((21 + $(grep -c slots rest))))"
 }
 
-@test "sync: variables of mode async wait for nobody" {
+@test "sync: variables of mode async do not wait for the round" {
 	need_numpy
 	exact.py make tutorial "adam learning_rate=0.01"
 	cp model.ps plain.ps
@@ -491,7 +493,7 @@ goes_on_by() {
 	assert_output --partial ' 1 parts;'
 	run -0 ps-coord --plan -s 1 -m model.ps
 	assert_output --partial ' 2 parts;'
-	# With one slot there is nobody to wait for.
+	# With one replica both modes are the same.
 	for how in --mode=async "--mode=sync --replicas=1"; do
 		rm -rf ckpt
 		members 2 1 --repeat data.csv
@@ -499,7 +501,7 @@ goes_on_by() {
 		[ -e whole ] || mv ckpt whole
 	done
 	same whole ckpt
-	# With several it is applied once for each.
+	# With several replicas each push of an async variable is applied.
 	members 2 3 --repeat data.csv
 	rm -rf ckpt
 	printf 'train 40\njoin\n' | coord -B 8 --mode=sync --results=errors \
@@ -510,9 +512,9 @@ goes_on_by() {
 	assert_line --partial $'prob/bias\t[1]\t1 shard\t40 updates'
 }
 
-# begin_epochs SERVERS WORKERS [COORD-OPTION...] - rounds of 3 slots with
-# ps-coord's data, of which the last step of an epoch has 2, one of them short.
-# 60 steps are done.
+# begin_epochs SERVERS WORKERS [COORD-OPTION...] - start rounds of 3 replicas
+# with the coordinator's data, and wait for 60 steps.  The last step of an epoch
+# has 2 replicas, one of them with fewer examples.
 begin_epochs() {
 	rm -rf ckpt
 	members "$1" "$2"
@@ -532,7 +534,8 @@ many_records() {
 		$1 % 7 / 7, $1 % 11 / 11, $1 % 13 / 13 }' >>many.csv
 }
 
-# end_epochs [STEPS] - to be asked for first; and all is over, well.
+# end_epochs [STEPS] - end the requests, and check the lines of three epochs of
+# STEPS steps (171).
 end_epochs() {
 	end_run
 	[ "$(grep -c "\"steps\":${1:-171},\"examples\":2045," rest)" = 3 ] ||

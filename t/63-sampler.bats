@@ -1,9 +1,9 @@
 # The coordinator's data (ps-coord -d): an epoch visits every record exactly
 # once, whichever programs die meanwhile.
 #
-# In visit.ps a record adds exactly 1 to a number of its own: its gradient is
-# -1 whatever has been learnt, the server divides the sum of gradients by the
-# examples, and the learning rate is the number of examples of a batch.
+# In visit.ps a record adds exactly 1 to a weight of its own: its gradient is
+# always -1, the server divides the sum of gradients by the examples, and the
+# learning rate is the number of examples of a batch.
 
 load lib.bash
 
@@ -27,14 +27,14 @@ setup() {
 	END
 }
 
-# records FIRST LAST - a file of them for visit.ps.
+# records FIRST LAST - print a file of these records for visit.ps.
 records() {
 	echo record,far
 	seq "$1" "$2" | sed 's/$/,1e6/'
 }
 
-# data - all records in many splits and formats: cut, compressed, quoted, and
-# samples of a tar.
+# data - write all records in files of many kinds: split, compressed, quoted,
+# and as samples of a tar.
 data() {
 	records 0 9999 >part-0.csv
 	records 10000 12000 | gzip >part-1.csv.gz
@@ -46,20 +46,21 @@ data() {
 	rm record-???.json
 }
 
-# visits - how often each number of visits occurs, in the newest checkpoint.
+# visits - print the number of records with each number of visits, by the newest
+# checkpoint.
 visits() {
 	ps-ckpt cat ckpt count/embeddings | tail -c 65536 |
 		od -An -v -t f4 -w4 | sort | uniq -c | tr -s ' '
 }
 
-# local_run WORKERS COORD-OPTION... - the requests on standard input.
+# local_run WORKERS COORD-OPTION... - run the requests on standard input.
 local_run() {
 	mkdir -p ckpt
 	ps-local -q -w "$1" -s 2 -C "$PWD/ckpt" ps-coord --min-workers="$1" \
 		--results=errors "${@:2}"
 }
 
-# lines of totals without what differs from run to run.
+# told - print lines of totals without the fields that differ from run to run.
 told() {
 	sed -E 's/,"loss":[^}]*\},"staleness":[^}]*\},.*"seconds":[0-9.e-]+//
 		s/.*"epoch"://'
@@ -76,7 +77,7 @@ told() {
 	assert_output " 16384 1"
 }
 
-@test "also shuffled, packed, several of them, and in any number of streams" {
+@test "several epochs do, shuffled, packed, and in any number of streams" {
 	data
 	for workers in 1 2 5; do
 		rm -rf ckpt
@@ -90,7 +91,7 @@ told() {
 	done
 }
 
-@test "also four batches in a step" {
+@test "an epoch visits every record once with four batches in a step" {
 	data
 	rm -rf ckpt
 	run -0 local_run 3 -m visit.ps -d 'part-*' --split=10k -B 8 \
@@ -101,7 +102,7 @@ told() {
 	assert_output " 16384 2"
 }
 
-# kept_run COORD-OPTION... - two epochs by two workers that have a cache.
+# kept_run COORD-OPTION... - run two epochs with two workers that have a cache.
 kept_run() {
 	rm -rf ckpt members
 	mkdir -p ckpt kept
@@ -115,14 +116,14 @@ kept_run() {
 	assert_output " 16384 2"
 }
 
-@test "workers keep what they read in a cache, a piece by whoever begins it" {
+@test "workers cache the data; who begins a block writes its piece" {
 	data
 	kept_run
-	# Two may make the same, if they share its block.
+	# Two workers that share a block may both make its piece.
 	made=$(grep -o '[^/]*pscache: made of' members | sort -u | wc -l)
 	[ "$made" -gt 20 ]
 	assert_equal "$(ls kept | grep -vc count)" "$made"
-	kept_run --shuffle=700	# in another order, from the same
+	kept_run --shuffle=700	# in another order, from the same pieces
 	run -1 grep pscache members
 	cache=$(ls kept/part-1.csv.gz-*+0.pscache)
 	damage "$cache" 900
@@ -134,13 +135,13 @@ kept_run() {
 		members
 	kept_run
 	run -1 grep damaged members
-	sed -i 's/,1e6/,1000000/' part-0.csv	# what was kept is stale
+	sed -i 's/,1e6/,1000000/' part-0.csv	# its pieces are now stale
 	kept_run
 	run -0 grep -c 'part-0.*pscache: made of' members
 	run -1 grep 'part-3.*pscache: made of' members
 }
 
-@test "for want of room there is no cache, which is said once" {
+@test "a cache without room is left out, which is reported once" {
 	data
 	mkdir kept
 	run -0 bash -c 'ulimit -f 8
@@ -153,7 +154,7 @@ kept_run() {
 	assert_output 1
 }
 
-@test "train takes the next steps, and an epoch what is left" {
+@test "train takes the next steps, and an epoch takes the rest" {
 	data
 	run -0 local_run 2 -m visit.ps -d 'part-*' --shuffle --checkpoint=ckpt \
 		<<<$'train 12\nepoch\ntrain 512\njoin\ntrain 500\nepoch 2'
@@ -171,8 +172,8 @@ serve() {
 	servers[$1]=$pid
 }
 
-# begin COORD-OPTION... - servers, workers 0 and up, requests to 7, results
-# from 8.
+# begin COORD-OPTION... - start servers and a coordinator: requests go to
+# descriptor 7, results come from 8.  Workers will be numbered from 0 on.
 begin() {
 	mkdir -p ckpt
 	mkfifo requests results
@@ -189,7 +190,7 @@ worker() {
 	launch ps-work -c "ipc://$PWD/c" "$@" 7>&- 8<&-
 }
 
-# pass LINES - of results.
+# pass LINES - skip this many lines of results.
 pass() {
 	local n _
 	for ((n = 0; n < $1; n++)); do
@@ -213,7 +214,7 @@ pass() {
 		kill -KILL "${workers[epoch % 3]}"
 		worker --cache
 		workers[epoch % 3]=$pid
-		# Nothing follows that line before the next request.
+		# No line follows that of the epoch before the next request.
 		sed '/"op":"epoch"/q' <&8 >>lines
 		run -0 tail -n 1 lines
 		assert_output --regexp \
@@ -227,7 +228,7 @@ pass() {
 	assert_output " 16384 5"
 }
 
-@test "a server that is killed is given the very records that it lacks" {
+@test "a server that is killed gets the same records again that it lacks" {
 	data
 	begin -m visit.ps -B 8 -d 'part-*' --split=4k --shuffle=640 --pack=3 \
 		--checkpoint=ckpt --every=700 --partition=fixed:4 \
@@ -254,7 +255,7 @@ pass() {
 	assert_output " 16384 3"
 }
 
-@test "also when steps were given up, and others read what they left" {
+@test "it does also when steps were given up, and others read their records" {
 	(records 0 2999; echo x,1; records 3001 5999 | tail -n +2) >part.csv
 	sed -i 's/rows=16384/rows=6000/' visit.ps
 	begin -m visit.ps -B 8 -d part.csv --split=4k --shuffle=8 --pack=2 \
@@ -274,7 +275,7 @@ pass() {
 	cat <&8
 	wait "$coord" || true
 	run -0 grep -c 'initial values; [0-9]* steps are run again' coord.log
-	# What was voided nobody visits; all else is visited once.
+	# Records of void steps are not visited; all others are visited once.
 	run -0 sed -nE 's/.*"records":6000,"missed":([0-9]+).*/\1/p' line
 	missed=$output
 	assert [ "$missed" -gt 0 ]
@@ -284,7 +285,7 @@ pass() {
  $((6000 - missed)) 1"
 }
 
-@test "a run that is stopped goes on where it was, and misses nothing" {
+@test "a run that is stopped resumes where it was, and misses no record" {
 	data
 	begin -m visit.ps -B 8 -d 'part-*' --shuffle --checkpoint=ckpt \
 		--pack=2 --every=150
@@ -309,7 +310,7 @@ pass() {
  ckpt-0000"
 }
 
-@test "also when many steps had a number that no worker had been given" {
+@test "it does also when many numbered steps had not been leased" {
 	records 0 16383 >data.csv
 	begin -m visit.ps -B 1 -d data.csv --checkpoint=ckpt --pack=64 \
 		--min-workers=2
@@ -331,7 +332,7 @@ pass() {
 	assert_output " 16384 1"
 }
 
-@test "a checkpoint that does not say where the data were is told of" {
+@test "a checkpoint without a position in the data is a warning" {
 	records 0 319 >data.csv
 	mkdir ckpt
 	run -0 ps-local -q -C "$PWD/ckpt" -- data.csv -- ps-coord \
@@ -345,7 +346,7 @@ pass() {
  read"
 }
 
-@test "a byte order mark is not a part of the first record, wherever it is" {
+@test "a byte order mark is never a part of the first record" {
 	(printf '\xef\xbb\xbf' && seq 0 16383 | sed 's/$/,1e6/') >bare.csv
 	sed -i 's/16384$/& columns=1/; s/float$/& columns=2/' visit.ps
 	for shuffle in '' --shuffle; do
@@ -357,14 +358,14 @@ pass() {
 	done
 }
 
-# steps - what each step has read, as a number, in order.
+# steps - print a number for the records of each step, in order.
 steps() {
 	local x='([0-9.e+]+)'
 	sed -nE "s/.*\"step\":$x,\"epoch\":$x.*_error\":$x\}.*/\1 \2 \3/p" |
 		sort -n
 }
 
-@test "a seed is an order, whoever runs the steps; epochs have another" {
+@test "a seed gives one order for any workers; each epoch has another" {
 	(echo x,y; seq 400 | sed 's/$/,0/') >data.csv
 	for seed in 1 1 2; do
 		echo epoch 2 | ps-local -q -w 2 ps-coord -m sum.ps -B 8 \
@@ -389,7 +390,7 @@ steps() {
 	END
 }
 
-@test "images and labels, in pairs, and what a step's error leaves out" {
+@test "images and labels are read in pairs" {
 	need_data mnist10k-images-idx3-ubyte.gz
 	cat >model.ps <<-'END'
 		input  image float[28,28]
@@ -407,7 +408,7 @@ steps() {
 	assert_line --partial '"op":"eval","step":157,"examples":10000,'
 }
 
-@test "a cluster of nodes, with one command line, has data, too" {
+@test "a cluster of nodes with one command line has the coordinator's data" {
 	records 0 319 >data.csv
 	export TF_CONFIG='{"cluster":{"chief":["ipc://c"],"ps":["ipc://s"],
 		"worker":["ipc://w0","ipc://w1"]}}'
@@ -437,7 +438,7 @@ steps() {
 		<<<"$output")" 2
 }
 
-@test "a record that cannot be read is an error of its step, by its line" {
+@test "a record that cannot be read is an error of its step, with its line" {
 	(records 0 99; echo x,1; records 101 199 | tail -n +2) >data.csv
 	run -65 --separate-stderr local_run 2 -m visit.ps -d data.csv \
 		--split=500 <<<epoch
@@ -462,14 +463,14 @@ steps() {
 	assert_output --partial '"error":"none.csv: it has no records"}'
 }
 
-# bad STATUS TEXT OPTION... - ps-coord does not even begin.
+# bad STATUS TEXT OPTION... - check that ps-coord refuses to start.
 bad() {
 	run -"$1" --separate-stderr ps-coord -m visit.ps -s 1 "${@:3}" \
 		</dev/null
 	assert_equal "${stderr_lines[0]}" "ps-coord: $2"
 }
 
-@test "what makes no sense is refused at once" {
+@test "options that make no sense are refused at once" {
 	local why try
 	why="the coordinator's data are read more than once, and by the"
 	why="$why workers: they must be files"

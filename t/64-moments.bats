@@ -1,6 +1,5 @@
-# Death between a decision, the write to disk and the report: of the
-# coordinator at each of its journal's records, of a server at each of its
-# log's.
+# A program is killed between a decision, the write to disk and the report: the
+# coordinator at each record of its journal, a server at each record of its log.
 
 load lib.bash
 load counting.bash
@@ -12,7 +11,8 @@ setup() {
 		skip "no failpoints: configure --enable-dev"
 }
 
-# run_in FOLDER - a worker, and what it needs, there.
+# run_in FOLDER - make the folder with the model, data and requests, and start a
+# worker there.
 run_in() {
 	mkdir "$BATS_TEST_TMPDIR/$1"
 	cd "$BATS_TEST_TMPDIR/$1" || return
@@ -26,7 +26,7 @@ conduct() {
 		--checkpoint=ckpt -o results "$@" requests
 }
 
-# exact - 40 steps, each with a result, and each counts.
+# exact - check that each of 40 steps has one result, and was applied once.
 exact() {
 	wait "$worker"
 	wait "$server"
@@ -38,8 +38,8 @@ exact() {
 	assert_equal "$(grep -c '"save"' results)" 1
 }
 
-# dies_at POINT COUNT [OPTION...] - the coordinator there, once; then another
-# one goes on.
+# dies_at POINT COUNT [OPTION...] - kill the coordinator when it passes the
+# failpoint for the COUNTth time; then let another one resume the run.
 dies_at() {
 	run_in "$1-$2"
 	start ps-serve -b ipc://server -d ckpt
@@ -49,8 +49,8 @@ dies_at() {
 	exact
 }
 
-# RUN, TERM, SERVERS, LINES, ENDS, CUT, ENDS; then, or later, the last ones.
-@test "whenever the coordinator dies, each step counts and is told once" {
+# The first records are RUN, TERM, SERVERS, LINES, ENDS, CUT, ENDS.
+@test "whenever the coordinator is killed, each step has one result" {
 	for point in journal-add journal-added; do
 		for count in 1 2 3 4 5 6 7; do
 			dies_at "$point" "$count"
@@ -58,8 +58,8 @@ dies_at() {
 	done
 }
 
-# Of its checkpoints the third is the first that makes it shorter.
-@test "when it dies as the journal is made shorter, too" {
+# The third checkpoint is the first that shortens the journal.
+@test "also when it is killed while the journal is shortened" {
 	for point in record-rename record-renamed; do
 		for count in 1 2; do
 			dies_at "$point" "$count" --every=4
@@ -69,8 +69,8 @@ dies_at() {
 	done
 }
 
-# One is that of the save, the other one the last.
-@test "when it dies as it publishes a checkpoint, too" {
+# The first checkpoint is that of the save, the second is the last.
+@test "also when it is killed while it publishes a checkpoint" {
 	for point in publish-manifest publish-rename publish-renamed \
 	    publish-told; do
 		for count in 1 2; do
@@ -79,7 +79,7 @@ dies_at() {
 	done
 }
 
-@test "steps are done, and told of, while a slow disk publishes" {
+@test "steps are done, and reported, while a slow disk publishes" {
 	run_in slow
 	echo 'train 39' >requests
 	touch results
@@ -117,7 +117,7 @@ publish-renamed:1:sleep,publish-told:1:sleep conduct --every=4 &
 	wait "$server"
 }
 
-@test "whenever a server with a log dies, each step counts once" {
+@test "whenever a server with a log is killed, each step counts once" {
 	for point in log-sync log-synced; do
 		for count in 1 2 3 5 20 50; do
 			run_in "$point-$count"

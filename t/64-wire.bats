@@ -1,20 +1,20 @@
-# Steps that send fewer bytes (--wire, --push, --pull) are as good and as
-# safe.
+# Steps that send fewer bytes (--wire, --push, --pull) train as well, and lose
+# no step.
 
 load lib.bash
 load counting.bash
 
-# number NAME - the last number of that name in $output, which is JSON.
+# number NAME - print the last number of that name in $output, which is JSON.
 number() {
 	sed -nE "s/.*\"$1\":([0-9.e+-]+).*/\1/p" <<<"$output" | tail -n 1
 }
 
-# holds EXPRESSION - in awk's arithmetic.
+# holds EXPRESSION - whether the expression of awk is true.
 holds() {
 	awk "BEGIN { exit !($1) }" || fail "not $1"
 }
 
-@test "there are three ways to travel" {
+@test "--wire, --push and --pull take a known codec" {
 	run -64 ps-coord -m model.ps -s 1 --wire=float16
 	assert_output \
 		"ps-coord: --wire: 'float16' is none of float32, bfloat16,\
@@ -38,7 +38,7 @@ holds() {
 	assert_output --partial "--pull: 'int4' is none of float32, bfloat16"
 }
 
-@test "what a codec is asked for is there, or a line says what is not" {
+@test "a pattern of a codec matches a variable, or is refused in a line" {
 	printf '%s\n' 'input x float[100]' 'input u id rows=1000' \
 		'label y float' 'a = dense x units=64' \
 		'b = embedding u dim=32' 'j = concat a b' \
@@ -131,7 +131,7 @@ values cannot be pulled as int8, but as delta:int8 in rounds"
 	assert_line "int8 is for 97.9 % of the floats that are pulled"
 }
 
-# wide - a model of 6400 + 65 + 66 floats, and an example for it.
+# wide - write a model of 6400 + 65 + 66 floats, and an example for it.
 wide() {
 	printf '%s\n' 'input x float[100] columns=x*' 'label y float' \
 		'a = dense x units=64' 'z = dense a units=1' \
@@ -144,9 +144,9 @@ wide() {
 	}' >train.csv
 }
 
-# Of 6400 + 65 + 66 floats, 6400 are a byte and, in 64, a scale of two, from the
-# tenth step on.
-@test "join says what was moved, and what a codec has made of it" {
+# From the tenth step on 6400 of 6400 + 65 + 66 floats take a byte each, and two
+# bytes for the scale of 64 of them.
+@test "join reports the bytes sent, and the effect of a codec" {
 	wide
 	run -0 ps-local -w 1 -s 1 -- --repeat train.csv -- \
 		ps-coord -m model.ps -B 4 --push=int8,from=10@a/* \
@@ -163,7 +163,7 @@ wide() {
 		'pskit_gradient_float_bytes_total.* 522320( |$)'
 }
 
-@test "a codec that begins after the run is said to have had nothing to do" {
+@test "a codec whose first step comes after the end is reported" {
 	model mean_squared_error sgd
 	printf '%s\n' x,y 1,1 >one.csv
 	run -0 --separate-stderr bash -c 'echo train 3 | ps-local -q -w 1 -- \
@@ -177,7 +177,7 @@ wide() {
 	assert_equal "$stderr" ""
 }
 
-@test "codecs are what the manual says, byte for byte" {
+@test "codecs are as in the manual, byte for byte" {
 	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
 		skip "/usr/bin/python3 has no numpy to compare with"
 	run -0 bash -c '"$BUILD/t/unit/int8" cases | codecs.py'
@@ -190,15 +190,15 @@ wide() {
 	assert_output '2 cases'
 }
 
-@test "--plan says what int8 is for, and in which direction" {
+@test "--plan prints the share of int8 in each direction" {
 	printf '%s\n' 'input x float[100]' 'input u id rows=1000' \
 		'input v id rows=1000' 'label y float' \
 		'a = dense x units=64' 'b = embedding u dim=32' \
 		'c = embedding v dim=4' 'j = concat a b c' \
 		'z = dense j units=1' 'loss mean_squared_error z' \
 		'optimizer adam' >model.ps
-	# Dense: 6400 x 4, biases 65 x 4, the last kernel 100 x 4.
-	# Rows: 10 of 32, 10 of 4.
+	# Dense: 6400 floats of 4 bytes, biases 65, the last kernel 100.
+	# Rows: 10 of 32 floats, 10 of 4 floats.
 	run -0 ps-coord --plan -m model.ps -s 1 -B 10
 	assert_line "a step of 10 examples pulls and pushes at most\
  $((25600 + 260 + 400 + 1280 + 160)) bytes each way"
@@ -208,7 +208,8 @@ wide() {
 	run -0 ps-coord --plan -m model.ps -s 1 -B 10 --push=int8 --pull=int8
 	assert_line "a step of 10 examples pulls at most\
  $((25600 + 260 + 400 + 340 + 80)) bytes and pushes at most 7680"
-	# The same floats but biases and the last kernel; rows alone.
+	# Pushed as int8: all but biases and the last kernel.  Pulled: only
+	# rows.
 	assert_line "int8 is for 97.6 % of the floats that are pushed"
 	assert_line "int8 is for 5.2 % of the floats that are pulled"
 	run -0 ps-coord --plan -m model.ps -s 1 -B 10 --wire=int8 \
@@ -217,7 +218,7 @@ wide() {
  at most 27700"
 }
 
-@test "--plan says what a step moves, and what it takes on a server" {
+@test "--plan prints the bytes of a step, and the memory of a server" {
 	printf '%s\n' 'input x float[100]' 'input u id rows=1000' \
 		'input v id rows=hash' 'label y float' 'a = linear x' \
 		'b = linear u use_bias=false' 'c = linear v use_bias=false' \
@@ -235,8 +236,9 @@ wide() {
 	assert_line --regexp '^0 +- +4 +13212 +242$'
 }
 
-# Of 6400 + 65 + 66 floats 6400 are a byte and, in 64, a scale of two.
-@test "a worker says how many bytes it has moved, and what floats would be" {
+# 6400 of 6400 + 65 + 66 floats take a byte each, and two bytes for the scale of
+# 64.
+@test "a worker reports the bytes that it sent, and the bytes of floats" {
 	wide
 	run -0 ps-local --log=members -w 1 -s 1 -- -v --repeat train.csv -- \
 		ps-coord -m model.ps -B 4 --push=int8 <<<$'train 100\njoin'
@@ -245,13 +247,13 @@ wide() {
  (2.61 as floats), 2.6"
 }
 
-# last LINES WORDS... - the last lines of a plan for 2 servers.
+# last LINES OPTION... - print the last LINES lines of a plan for 2 servers.
 last() {
 	run -0 bash -c 'ps-coord --plan -m model.ps -s 2 -B 10 "${@:2}" |
 		tail -n "$1"' bash "$@"
 }
 
-@test "--plan counts the rows of a bag by the data, or says that it cannot" {
+@test "--plan counts the rows of a bag by the data, or prints a bound" {
 	printf '%s\n' 'input u id[] rows=1000 columns=u sep=" "' \
 		'input v string[] rows=hash columns=u sep=" "' \
 		'label y float' 'a = embedding u dim=2 combiner=mean' \
@@ -268,14 +270,15 @@ tell:"
 	assert_line --index 1 \
 		"a/embeddings: 8 bytes a row, 8000 if it meets all"
 	assert_line --index 2 "c/embeddings: 16 bytes a row"
-	# Two examples, of 3 ids at most: 10 of those are 30 rows of each.
+	# Examples have at most 3 ids, so 10 examples have 30 rows of each
+	# table.
 	printf '%s\n' u,y '1 2 3,0' '4,1' >train.csv
 	last 2 -d train.csv
 	assert_line --index 0 "a step of 10 examples pulls and pushes at most \
 $((30 * 8 + 30 * 16 + 32)) bytes each way"
 	assert_line --index 1 "no example has more ids than one of all the 2 \
 records of the data"
-	# There are no more rows than the table has.
+	# The bound is never more than the rows of the table.
 	last 2 -d train.csv -B 1000
 	assert_line --index 0 --partial "at most $((8000 + 48000 + 32)) bytes"
 	{
@@ -285,13 +288,13 @@ records of the data"
 	last 1 -d large.csv
 	assert_output "no example has more ids than one of the first 10000 \
 records of the data"
-	# What cannot be read would be refused.
+	# Data that a run would refuse are refused.
 	echo 'x,1' >>train.csv
 	run -65 ps-coord --plan -m model.ps -s 2 -d train.csv
 	assert_output --partial "train.csv:4: u: 'x' is not a"
 }
 
-@test "--plan counts what a round moves" {
+@test "--plan prints the bytes of a round" {
 	printf '%s\n' 'input x float[100]' 'label y float' \
 		'z = linear x' 'loss mean_squared_error z' >model.ps
 	last 1 --mode=sync
@@ -306,21 +309,23 @@ pushes at most 40400 bytes each way, and 808 more if 2 of them are computed \
 twice"
 }
 
-# model LOSS OPTIMIZER [LINE] - one weight, 0 to begin with.
+# model LOSS OPTIMIZER [LINE] - write a model of one weight, which begins at 0.
 model() {
 	printf '%s\n' 'input x float' 'label y float' "${3-}" \
 		"p = dense x units=1 use_bias=false \
 kernel_initializer=zeros" "loss $1 p" "optimizer $2" >model.ps
 }
 
-# train STATUS STEPS OPTIONS... - of one worker, or more, with one.csv.
+# train STATUS STEPS OPTIONS... - train $workers workers (1) on one.csv, and
+# check the status.
 train() {
 	run "-$1" --separate-stderr bash -c 'echo train "$1" |
 		ps-local -q -w "${workers:-1}" -- --repeat one.csv -- \
 		ps-coord -m model.ps -B 1 "${@:2}"' - "${@:2}"
 }
 
-# fails STEP MESSAGE - a step did, in a line of its own, and no program.
+# fails STEP MESSAGE - check that the step has a line with its error, and that
+# no program failed.
 fails() {
 	assert_line --partial "\"step\":$1,\"worker\":\"worker:"
 	assert_line --partial "\"error\":\"step $1: $2; a smaller \
@@ -329,8 +334,8 @@ learning_rate or a clipnorm may help\""
 learning_rate or a clipnorm may help"
 }
 
-# The gradient is -x; from 2^128 - 2^119 on there is no bfloat16 for it.
-@test "a gradient that is infinite only as it travels is its step's error" {
+# The gradient is -x; from 2^128 - 2^119 on it is infinite as bfloat16.
+@test "a gradient that is infinite only in the codec is its step's error" {
 	local too_large="the gradient of p/kernel is too large for bfloat16"
 	model mean_absolute_error 'sgd learning_rate=1e-38'
 	printf '%s\n' x,y 3.3961776e38,1 >one.csv
@@ -341,13 +346,13 @@ learning_rate or a clipnorm may help"
 	train 0 1
 	printf '%s\n' x,y 3.3961773e38,1 >one.csv
 	train 0 1 --wire=bfloat16
-	# What is clipped is small when it travels.
+	# A clipped gradient is small when it is encoded.
 	printf '%s\n' x,y 3.4e38,1 >one.csv
 	model mean_absolute_error 'sgd learning_rate=1e-38 clipvalue=1'
 	train 0 1 --wire=bfloat16
 }
 
-@test "a row's gradient that is infinite as it travels is, too" {
+@test "so is a row's gradient that is infinite in the codec" {
 	printf '%s\n' 'input u id rows=hash' 'input x float' 'label y float' \
 		'e = embedding u dim=1 embeddings_initializer=ones' \
 		'p = dot e x' 'loss mean_absolute_error p' \
@@ -358,7 +363,7 @@ learning_rate or a clipnorm may help"
 	train 0 1
 }
 
-@test "values that are infinite only as they travel are their step's error" {
+@test "values that are infinite only in the codec are their step's error" {
 	model mean_absolute_error 'sgd learning_rate=3.4e38'
 	printf '%s\n' x,y 1,1 >one.csv
 	train 65 3 --wire=bfloat16
@@ -368,8 +373,8 @@ bfloat16"
 	train 0 3
 }
 
-# Each is finite, their sum is not: no server is to find that out, when others
-# have the round already.
+# Each gradient is finite, but not their sum.  Workers must detect this: when a
+# server does, other servers may already have applied the round.
 @test "gradients that are infinite only in a round's sum are an error, too" {
 	local wire
 	model mean_absolute_error 'sgd learning_rate=1e-38'
@@ -383,7 +388,7 @@ bfloat16"
 	workers=2 train 0 1 --mode=sync --replicas=2
 }
 
-# optimum MODEL - come within 1 % of it on a9a.
+# optimum MODEL - check that the loss on a9a is within 1 % of the optimum.
 optimum() {
 	need_data a9a.svm
 	run -0 --separate-stderr bash -c '
@@ -398,20 +403,20 @@ optimum() {
 	assert_equal "$stderr" ""
 }
 
-# The same as in 50-train, where they are moved whole.
+# The same as in 50-train, where floats are sent.
 @test "a9a: 3 workers and 2 servers come within 1 % of the optimum" {
 	optimum "$SRC/examples/a9a/model.ps"
 }
 
-@test "so they do with a hashed table" {
+@test "a9a: also with a hashed table" {
 	sed 's/sparse\[[0-9]*\]/sparse[hash]/' \
 		"$SRC/examples/a9a/model.ps" >hashed.ps
 	run ! diff hashed.ps "$SRC/examples/a9a/model.ps"
 	optimum hashed.ps
 }
 
-# What is scored are the servers' floats: 1 + 2^-20, which no bfloat16 is.
-@test "what is scored is exact" {
+# The weight of the server is 1 + 2^-20, which is not a bfloat16.
+@test "an evaluation scores the exact floats of the servers" {
 	printf '%s\n' 'input x float' 'label y float' \
 		'p = dense x units=1 use_bias=false kernel_initializer=zeros' \
 		'loss mean_squared_error p' \
@@ -466,7 +471,7 @@ optimum() {
 	counted 500
 }
 
-@test "a run may be gone on with by the other" {
+@test "a run may be resumed with another codec" {
 	local wire
 	counting
 	start ps-serve -d ckpt
