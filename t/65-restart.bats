@@ -28,7 +28,7 @@ setup() {
 	servers=ipc://$PWD/s0,ipc://$PWD/s1
 }
 
-# serve I [OPTION...]
+# serve I [OPTION...] - start server I.
 serve() {
 	start ps-serve -b "ipc://$PWD/s$1" -d "$dir" "${@:2}"
 	eval "server$1=$pid"
@@ -38,14 +38,14 @@ work() {
 	launch ps-work -c "ipc://$PWD/c" --repeat data.csv
 }
 
-# coord [OPTION...] - in the background, requests on descriptor 7.
+# coord [OPTION...] - start a coordinator in the background.
 coord() {
 	launch ps-coord -b "ipc://$PWD/c" -s "$servers" -m model.ps -B 2 \
 		--checkpoint="$dir" --partition=fixed:2 "$@"
 	coord=$pid
 }
 
-# counted N - every weight has seen exactly N steps, d of 2 examples each.
+# counted N - check that every weight has counted N steps.
 counted() {
 	ps-ckpt convert "$dir" weights.npz
 	/usr/bin/python3 - "$1" <<-'END'
@@ -56,7 +56,7 @@ counted() {
 	END
 }
 
-# lines N - wait until so many results are there.
+# lines N - wait until there are N results.
 lines() {
 	rm -f written
 	mkfifo written
@@ -70,7 +70,7 @@ need_numpy() {
 		skip "/usr/bin/python3 has no numpy"
 }
 
-@test "a server that is killed comes back: every weight counts each step" {
+@test "a server that is killed comes back: weights count each step once" {
 	need_numpy
 	serve 0
 	serve 1
@@ -111,7 +111,7 @@ need_numpy() {
 		"$PWD/ps-coord.3.log"
 }
 
-@test "a coordinator that is killed goes on: each result is there once" {
+@test "a coordinator that is killed resumes: each result is there once" {
 	need_numpy
 	serve 0
 	serve 1
@@ -147,7 +147,7 @@ need_numpy() {
 	assert_not_exists "$dir/journal"
 }
 
-@test "what was scored in the background is scored again, and told once" {
+@test "a background evaluation is done again, and has one result" {
 	need_numpy
 	sed 1q data.csv >big.csv
 	awk "NR > 1 { for (i = 0; i < 60000; i++) print }" data.csv >>big.csv
@@ -178,7 +178,8 @@ join"
 	assert_line --index 3 join
 }
 
-# gives_up - one that goes on and finds not all: and nothing is given up.
+# gives_up - start a coordinator that lacks members, and check that it ends and
+# leaves the run resumable.
 gives_up() {
 	local status=0
 	coord -w 3s -o results requests
@@ -191,11 +192,11 @@ gives_up() {
 	assert_exists "$dir/journal"
 }
 
-@test "one that goes on and finds no servers, or no workers, leaves the run" {
+@test "a resumed run without servers, or workers, can be resumed again" {
 	need_numpy
 	serve 0
 	serve 1
-	# It has no more than this until it is killed.
+	# The worker has only these data until it is killed.
 	for _ in {1..150}; do
 		tail -n 2 data.csv
 	done >half.csv
@@ -219,12 +220,12 @@ gives_up() {
 	assert_output 300
 }
 
-@test "one that is killed when it has told all to stop ends as it would have" {
+@test "a coordinator that is killed after it sent STOP ends as usual" {
 	local status=0
 	serve 0
 	serve 1
 	work
-	# The second worker, which never comes, is waited for.
+	# The coordinator waits for the second worker, which never comes.
 	echo '{"cluster": {"worker": ["a:1", "b:1"], "ps": ["c:1", "d:1"]}}' \
 		>cluster.json
 	printf '%s\n' 'train 300' join 'train 0' >requests
@@ -242,7 +243,7 @@ gives_up() {
 	assert_not_exists "$dir/journal"
 }
 
-@test "a journal that cannot be written leaves the run to the next start" {
+@test "a run whose journal cannot be written can be resumed" {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"
 	local status=0
@@ -265,7 +266,8 @@ gives_up() {
 	assert_output 2000
 }
 
-# visiting - data and a model in which a record adds 1 to its own number.
+# visiting - write data, and a model in which each record adds 1 to a weight of
+# its own.
 visiting() {
 	cat >visit.ps <<-'END'
 		input  record id rows=16384
@@ -285,13 +287,14 @@ visitor() {
 	workers+=("$pid")
 }
 
-# visits - how often each number of visits occurs, in the newest checkpoint.
+# visits - print the number of records with each number of visits, by the newest
+# checkpoint.
 visits() {
 	ps-ckpt cat "$dir" count/embeddings | tail -c 65536 |
 		od -An -v -t f4 -w4 | sort | uniq -c | tr -s ' '
 }
 
-# epochs OPTION... - coord with data.
+# epochs OPTION... - start a coordinator with data.
 epochs() {
 	coord -o results -m visit.ps -B 8 -d 'part-*' --split=9k --shuffle=700 \
 		--pack=3 "$@" requests
@@ -332,8 +335,8 @@ epochs() {
 	assert_not_exists "$dir/journal"
 }
 
-# pairing - two data sets of other lengths; a program, by which each record of
-# both adds 1 to a number of its own when it is visited.
+# pairing - write two data sets of different lengths, and a program in which
+# each record of both adds 1 to a weight of its own.
 pairing() {
 	workers=()
 	cat >pairs.ps <<-'END'
@@ -364,14 +367,14 @@ pairing() {
 	(echo item; seq 0 999) >items.csv
 }
 
-# visited LAYER - how often each number of visits occurs.
+# visited LAYER COUNT - print the number of records with each number of visits.
 visited() {
 	ps-ckpt cat "$dir" "$1/embeddings" |
 		tail -c $((4 * $2)) | od -An -v -t f4 -w4 | sort | uniq -c |
 		tr -s ' '
 }
 
-@test "and of each of two data sets, whose epochs have other lengths" {
+@test "also for two data sets, whose epochs have different lengths" {
 	local at
 	pairing
 	serve 0
@@ -414,8 +417,8 @@ visited() {
 	assert_not_exists "$dir/journal"
 }
 
-# journal_is_short - while a checkpoint is made it grows, however long that
-# takes; then it is short again.
+# journal_is_short - wait until the journal is short: it grows while a
+# checkpoint is made, and is then cut.
 journal_is_short() {
 	for _ in {1..500}; do
 		[ "$(wc -c <"$dir/journal")" -ge 1600000 ] || return 0
@@ -424,7 +427,7 @@ journal_is_short() {
 	return 1
 }
 
-@test "the journal of a long run stays short, and all it says is true" {
+@test "the journal of a long run stays short, and is always correct" {
 	need_numpy
 	serve 0
 	serve 1
@@ -453,7 +456,7 @@ journal_is_short() {
 	refute_line --partial journal
 }
 
-@test "servers or workers that stay away leave a run that can go on" {
+@test "a run whose servers or workers stay away can be resumed" {
 	need_numpy
 	serve 0
 	serve 1
@@ -490,7 +493,7 @@ journal_is_short() {
  did not end, and is resumed; remove it to begin another" "$PWD/ps-coord.7.log"
 }
 
-@test "asked to end and killed on the way, a run ends as a whole" {
+@test "a run that is killed while it ends has ended, or can be resumed" {
 	seq 8000 >requests
 	cat >task <<-'END'
 		ps-coord -m model.ps -B 2 --checkpoint=ckpt -o results \
@@ -514,7 +517,7 @@ journal_is_short() {
 	done
 }
 
-# saved - the newest checkpoint holds what was done, and no more has been.
+# saved - check that the newest checkpoint has all steps that were done.
 saved() {
 	local done
 	done=$(grep train results | grep -c '"loss"')
@@ -522,7 +525,8 @@ saved() {
 	assert_output "$(printf ckpt-%08d "$done")"
 }
 
-# suspended [LOG] - the coordinator was told to end, and the run is left.
+# suspended [LOG] - check that the coordinator ended, and that the run can be
+# resumed.
 suspended() {
 	status=0
 	wait "$coord" || status=$?
@@ -534,7 +538,7 @@ suspended() {
 	run ! grep cancelled results
 }
 
-@test "told to end before its servers are back, a run is left as it was" {
+@test "a run that is asked to end before its servers are back is unchanged" {
 	local same="--every=1000 --grace=100ms -w 20s -o results requests"
 	serve 0
 	serve 1
@@ -553,7 +557,7 @@ suspended() {
 	suspended
 }
 
-@test "a run that is suspended is saved, and goes on with whoever is left" {
+@test "a suspended run is saved, and resumes with any members" {
 	need_numpy
 	serve 0
 	serve 1
@@ -590,9 +594,9 @@ suspended() {
 	assert_not_exists "$dir/journal"
 }
 
-# suspend_job COMMAND [OPTION...] - have that command end, twice, a job of
-# which all programs have these options, and let it finish.  It has more to do
-# each time, and never knows that this was all.
+# suspend_job COMMAND [OPTION...] - suspend a job twice by this command, and let
+# it finish.  All programs have the options.  Each time the job gets another
+# epoch to do; its requests stay open, so it does not end before the signal.
 suspend_job() {
 	local before mode time tell=$1
 	shift
@@ -625,7 +629,7 @@ suspend_job() {
 	done
 }
 
-@test "a job that is told to end as a whole goes on as a whole" {
+@test "a job of which all programs are asked to end is resumed" {
 	notify_all() {
 		kill -TERM "$coord" "$server0" "$server1" "${workers[@]}"
 		suspended
@@ -633,11 +637,11 @@ suspend_job() {
 	suspend_job notify_all
 }
 
-@test "a job whose members have a grace is saved when it is told to end" {
+@test "a job whose members have a grace is saved when it is asked to end" {
 	notify_each() {
 		local member
 		kill -TERM "$server0" "$server1" "${workers[@]}"
-		sleep 0.2	# machines are not told at once
+		sleep 0.2	# machines get the signal at different times
 		kill -TERM "$coord"
 		suspended
 		saved
@@ -649,7 +653,7 @@ suspend_job() {
 	run ! grep -E ' [1-9][0-9]* steps are run again' "$PWD"/ps-coord.*.log
 }
 
-# What is told to end goes on for as long as there is somebody to go on for.
+# A member that is asked to end continues as long as its run does.
 @test "a member's grace ends with the run, with its time, or at once" {
 	local none
 	echo train 1000000 >requests
@@ -663,11 +667,11 @@ suspend_job() {
 	coord -o results requests
 	lines 100
 	kill -TERM "$server0" "$server1" "$worker"
-	wait "$server1"			# its time is over
+	wait "$server1"			# its grace has ended
 	run -0 kill -0 "$server0" "$worker"
 	serve 1
-	lines "$(($(wc -l <results) + 100))"	# they are at work
-	kill -TERM "$server0"		# again
+	lines "$(($(wc -l <results) + 100))"	# the members are at work
+	kill -TERM "$server0"		# a second signal
 	status=0
 	wait "$server0" || status=$?
 	assert_equal "$status" 143

@@ -1,15 +1,15 @@
-# What TensorFlow's fault tolerance tests require, each test under its number,
-# with real processes that are really killed.  Where those require that at
-# least N steps were counted, exactly N are required here, on both servers.
-# Then come faults that those tests do not have.  F8 is F7 for functions in
-# Python: there are none.
+# The requirements of TensorFlow's fault tolerance tests, each under its number,
+# with real processes that are killed.  Where TensorFlow requires at least N
+# steps, these tests require exactly N, on both servers.  Then come faults that
+# TensorFlow does not test.  F8 is F7 for functions in Python, which pskit has
+# not.
 
 load lib.bash
 load counting.bash
 
-lease=3s	# the dead are missed sooner, by their connections
+lease=3s	# a killed program is noticed sooner, by its connections
 
-# members [COORD-OPTION...] - two servers and a coordinator.
+# members [COORD-OPTION...] - start two servers and a coordinator.
 members() {
 	local i
 	counting
@@ -32,7 +32,7 @@ worker_at() {
 	worker[$1]=$pid workerlog[$1]=$log
 }
 
-# fed_at I - start worker I, whose steps take until they are given a record.
+# fed_at I - start worker I, each step of which waits for a record from give.
 fed_at() {
 	if [ ! -p "fed$1.svm" ]; then
 		mkfifo "fed$1.svm"
@@ -42,12 +42,13 @@ fed_at() {
 	worker[$1]=$pid workerlog[$1]=$log
 }
 
-# give I [RECORD] - for one step.
+# give I [RECORD] - give worker I a record, for one step.
 give() {
 	echo "${2:-$(cat one.svm)}" >&"${feed[$1]}"
 }
 
-# in_flight - two workers, each of which has done a step and has two more.
+# in_flight - start two workers, each of which has done a step and has two in
+# flight.
 in_flight() {
 	fed_at 0
 	fed_at 1
@@ -57,25 +58,25 @@ in_flight() {
 	done_steps 2
 }
 
-# steps N - ask for them and have them done.
+# steps N - request N steps, and wait for their results.
 steps() {
 	ask "$1"
 	done_steps "$1"
 }
 
-# says PATTERN - the next result is like this.
+# says PATTERN - check that the next result matches.
 says() {
 	read -r -t 30 line <&"$results" || fail "no result"
 	# shellcheck disable=SC2053 # a pattern
 	[[ $line == $1 ]] || fail "$line"
 }
 
-# nothing_said [SECONDS] - no result comes (within these, or has come).
+# nothing_said [SECONDS] - check that no result comes within SECONDS (0).
 nothing_said() {
 	! read -r -t "${1:-0}" <&"$results" || fail "there are results"
 }
 
-# gone PID - it ends, in time for a busy machine; with which status.
+# gone PID - wait until the process has ended, and set status.
 gone() {
 	timeout 20 tail -s 0.05 --pid="$1" -f /dev/null ||
 		fail "still there: $(ps -o args= "$1")"
@@ -83,7 +84,8 @@ gone() {
 	wait "$1" || status=$?
 }
 
-# fails STATUS PATTERN - the run does, and the last that it says is like this.
+# fails STATUS PATTERN - check that the run ends with the status, and that its
+# last message matches.
 fails() {
 	cat <&"$results" >rest
 	gone "$coord"
@@ -93,14 +95,14 @@ fails() {
 	[[ $(tail -n 1 heard) == $2 ]] || fail "$(cat heard)"
 }
 
-# finishes N - no more requests: all end well, and each weight is N.
+# finishes N - end the run, and check that each weight is N.
 finishes() {
 	local one
 	echo stop >&"$requests"
 	cat <&"$results" >rest
 	cat <&"$messages" >>heard
 	gone "$coord"
-	# A worker that was started just now has not been told.
+	# A worker that was just started has not received STOP.
 	kill -TERM "${worker[@]}" 2>/dev/null || true
 	for one in "${worker[@]}" "${server[@]}"; do
 		[ ! -d "/proc/$one" ] || gone "$one"
@@ -109,7 +111,7 @@ finishes() {
 	counted "$1"
 }
 
-@test "F1: a coordinator that is told to end leaves nobody and nothing" {
+@test "F1: a coordinator that is asked to end leaves no program and no socket" {
 	local one
 	members --min-workers=2
 	worker_at 0
@@ -144,7 +146,7 @@ finishes() {
 	echo join >&"$requests"
 	nothing_said
 	fed_at 0
-	for _ in 1 2 3 4; do	# whoever runs how many
+	for _ in 1 2 3 4; do	# either worker may run any number
 		give 0
 		give 1
 	done
@@ -185,7 +187,8 @@ finishes() {
 	counted 5
 }
 
-# again INPUT... - exactly 3 steps of a worker that is away twice.
+# again INPUT... - check that a worker that is killed twice does exactly 3
+# steps.
 again() {
 	local round
 	members
@@ -205,11 +208,11 @@ again() {
 	again one.svm
 }
 
-@test "F6: so are those that a command makes: exactly 3 steps" {
+@test "F6: the output of a command is opened again, too: exactly 3 steps" {
 	again 'pipe:cat one.svm'
 }
 
-@test "F7: what is said of a worker's death names it, and no server" {
+@test "F7: messages about a killed worker name it, and no server" {
 	members -w 3s
 	worker_at 0
 	steps 2
@@ -221,7 +224,7 @@ again() {
 	run -1 grep server heard
 }
 
-@test "F9: what is said of a server's death names it, and no worker" {
+@test "F9: messages about a killed server name it, and no worker" {
 	members --patience=2s
 	worker_at 0
 	steps 2
@@ -231,7 +234,7 @@ again() {
 	run -1 grep worker heard
 }
 
-@test "F9: a server that is back at once is not taken for the old one" {
+@test "F9: a server that is restarted at once is not taken for the old one" {
 	members
 	worker_at 0
 	steps 3
@@ -274,7 +277,7 @@ again() {
 	finishes 10
 }
 
-@test "F12: a server dies while a worker comes back: it is the server's fault" {
+@test "F12: a server is killed while a worker comes back: the server is named" {
 	members --patience=2s
 	worker_at 0
 	steps 2
@@ -356,7 +359,7 @@ again() {
 	assert_output 3
 }
 
-@test "F18: what is asked for when a server has died fails with it" {
+@test "F18: a request after a server was killed fails with the server" {
 	members --patience=2s
 	worker_at 0
 	steps 1
@@ -368,7 +371,7 @@ again() {
 	assert_output 2
 }
 
-@test "F19: a step that fails with its server is no fault of the worker's" {
+@test "F19: a step that fails with its server is not the worker's error" {
 	members --patience=2s --keep-going
 	fed_at 0
 	ask 1
@@ -385,7 +388,7 @@ again() {
 	assert_output ""
 }
 
-@test "F20: with nothing left to do a dead worker is not waited for" {
+@test "F20: a run without further steps does not wait for a killed worker" {
 	members
 	worker_at 0
 	steps 2
@@ -453,7 +456,7 @@ again() {
 	finishes 6
 }
 
-# again_conducted [COORD-OPTION...] - start the coordinator once more.
+# again_conducted [COORD-OPTION...] - start the coordinator again.
 again_conducted() {
 	exec {requests}>&- {results}<&- {messages}<&-
 	rm requests results messages
@@ -467,7 +470,8 @@ again_conducted() {
 	again_conducted --min-workers=2
 	hears '*resuming a run that was interrupted: *'
 	echo join >&"$requests"
-	# What ended just before may not have been noted, and is told again.
+	# The journal may lack the last steps before the kill, so they are done
+	# again.
 	for _ in 1 2 3 4 5 6; do
 		give 0
 		give 1
@@ -479,18 +483,19 @@ again_conducted() {
 	finishes 6
 }
 
-# Whoever waits for somebody who has stopped, and for nobody else, ends in
-# time and says for whom it was.  A server waits for no one; its standby is in
-# 68-standby.bats, who is asked to end then in 30-ends.bats.
+# A program that waits only for a stopped program ends in time, and names it.  A
+# server waits for no program; standbys are tested in 68-standby.bats, programs
+# that are asked to end meanwhile in 30-ends.bats.
 
-# waits_not STATUS PATTERN COMMAND... - it ends so, with a line like this.
+# waits_not STATUS PATTERN COMMAND... - check that the command ends in time with
+# the status, and that its messages match.
 waits_not() {
 	run "-$1" --separate-stderr timeout 20 "${@:3}"
 	# shellcheck disable=SC2053 # a pattern
 	[[ $stderr == $2 ]] || fail "$stderr"
 }
 
-@test "SIGSTOP of a server, before the run or in it: its name, and 69" {
+@test "SIGSTOP of a server, before or in a run: its name, and status 69" {
 	lease=2s
 	members --patience=2s
 	worker_at 0
@@ -503,13 +508,13 @@ waits_not() {
 		ps-coord -m count.ps -s ipc://s1 -b ipc://c -w 500ms one.svm
 }
 
-@test "SIGSTOP of a program before others call it: they say so, and 69" {
+@test "SIGSTOP of a program before others connect: its name, and status 69" {
 	local does_not='does not answer within 4 s'
 	counting
 	echo train >requests
 	server_at 0
 	kill -STOP "${server[0]}"
-	# For longer than a handshake may take.
+	# The timeout is longer than a handshake may take.
 	waits_not 69 "ps-coord: server 0 (ipc://s0) $does_not*" \
 		ps-coord -m count.ps -s ipc://s0 -b ipc://c -w 4s requests
 	waits_not 69 "ps-work: coordinator ipc://s0 $does_not" \
@@ -525,7 +530,7 @@ waits_not() {
 		ps-eval -c ipc://s0 -w 4s one.svm
 }
 
-@test "SIGSTOP of a server for a while: it is waited for, exactly 4 steps" {
+@test "SIGSTOP of a server for a while: the run waits, exactly 4 steps" {
 	lease=2s
 	members
 	worker_at 0
@@ -540,7 +545,7 @@ waits_not() {
 	finishes 4
 }
 
-@test "SIGSTOP of the only worker: there is none, and 69" {
+@test "SIGSTOP of the only worker: "no worker", and status 69" {
 	lease=2s
 	members -w 4s
 	worker_at 0
@@ -552,7 +557,7 @@ waits_not() {
 	grep -q 'ps-coord: worker:0 is gone' heard
 }
 
-@test "SIGSTOP of the coordinator: whoever calls it says so, and 69" {
+@test "SIGSTOP of the coordinator: its callers name it, and status 69" {
 	lease=2s
 	members
 	worker_at 0 -w 5s
@@ -569,7 +574,7 @@ waits_not() {
 come back within 5 s"
 }
 
-# scoring - an evaluator that holds a cut, and waits for examples.
+# scoring - start an evaluator that holds a cut, and waits for examples.
 scoring() {
 	mkfifo examples scores
 	ps-eval -c ipc://coord "$@" --predict -B 1 - <examples >scores \
@@ -581,7 +586,7 @@ scoring() {
 	read -r -t 20 line <&"$scores"
 }
 
-@test "SIGSTOP of a server that an evaluation needs: its name, and 69" {
+@test "SIGSTOP of a server of an evaluation: its name, and status 69" {
 	lease=2s
 	members
 	worker_at 0
@@ -595,7 +600,7 @@ scoring() {
 	[[ $output == 'ps-eval: server '[01]' (ipc://s'[01]') is silent, '* ]]
 }
 
-@test "SIGSTOP of an evaluator that holds a cut: the run goes on and ends" {
+@test "SIGSTOP of an evaluator that holds a cut: the run continues and ends" {
 	lease=2s
 	members --every=2
 	worker_at 0
@@ -606,20 +611,21 @@ scoring() {
 	finishes 6
 	run -0 ls ckpt
 	assert_output $'ckpt-00000002\nckpt-00000004\nckpt-00000006'
-	# The examples wait in the pipe: an evaluator that wakes up may be gone
-	# before anybody writes to it.
+	# The examples are in the pipe before the evaluator wakes up, since it
+	# may end at once.
 	cat one.svm >&"$examples"
 	kill -CONT "$eval"
 	gone "$eval"
 	assert_equal "$status" 69
 	run -0 cat eval.log
-	# By a server's silence, or by what the coordinator said at the end.
+	# The reason is a server's silence, or the coordinator's message at the
+	# end.
 	[[ $output == 'ps-eval: server '[01]' (ipc://s'[01]') is silent, '* ||
 		$output == "ps-eval: coordinator ipc://coord ended the run \
 before the evaluation was over" ]]
 }
 
-@test "an evaluation whose coordinator is started again is to be tried again" {
+@test "an evaluation whose coordinator is restarted ends with status 75" {
 	members
 	worker_at 0
 	steps 2
@@ -636,8 +642,9 @@ before the evaluation was over" ]]
 	finishes 2
 }
 
-# second - another coordinator of the run, elsewhere, with a copy of the
-# journal.  The first one is first then, and speaks on told and answers.
+# second - start another coordinator of the run at another address, with a copy
+# of the journal.  The first one is then $first, its messages come from $told
+# and its results from $answers.
 second() {
 	first=$coord told=$messages answers=$results
 	cp ckpt/journal copy
@@ -672,14 +679,15 @@ second() {
 	launch ps-work -c ipc://coord2 --repeat one.svm
 	worker[1]=$pid
 	done_steps 4
-	# What the first one leased is pushed now, and it says so itself.
+	# The worker now pushes the steps that the first coordinator leased.
 	give 0
 	give 0
 	kill -CONT "$first"
 	gone "$first"
 	assert_equal "$status" 75
 	run -0 tail -n 1 <&"$told"
-	# By a server that knows it, or one that it greets anew.
+	# The message comes from a server that knows the first coordinator, or
+	# from one to which it connects again.
 	assert_output --regexp "^ps-coord: server [01] \(ipc://s[01]\): \
 (term 1 is over, 2 began: another coordinator has this run|\
 this server belongs to another coordinator)$"
@@ -747,12 +755,13 @@ this server belongs to another coordinator)$"
 	steps 2
 	dies "$coord"
 	rm ckpt/journal
-	# Its servers are another run's for as long as they may have one.
+	# The servers refuse other runs until their run has been silent for a
+	# while.
 	while :; do
 		dies "${worker[0]}"
 		again_conducted
 		worker_at 0
-		ask 1 || true	# it may be gone by now
+		ask 1 || true	# the coordinator may have ended
 		line=
 		read -r -t 30 line <&"$results" || true
 		[[ $line != *'"loss":'* ]] || break
@@ -762,7 +771,7 @@ this server belongs to another coordinator)$"
 	finishes 4
 }
 
-@test "a server needs a checkpoint that is damaged: its file, its place, 65" {
+@test "a server needs a damaged checkpoint: its file, byte, and status 65" {
 	members --every=2
 	worker_at 0
 	steps 4
@@ -772,7 +781,7 @@ this server belongs to another coordinator)$"
 	truncate -s -100 ckpt/ckpt-00000004/shard-1-of-2.tar
 	server_at 1
 	fails 65 'ps-coord: server 1 (ipc://s1): ckpt/ckpt-00000004/shard-*'
-	# The next run begins with the one before it.
+	# The next run begins with the checkpoint before the damaged one.
 	gone "${server[0]}"
 	gone "${server[1]}"
 	server_at 0

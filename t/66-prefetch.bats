@@ -1,6 +1,5 @@
-# A step that is computed while others are pushed and pulled: its result
-# reports how many pushes it has not seen, and modes that allow none have
-# none.
+# A step that is computed while others are pushed and pulled: its result reports
+# the number of pushes that it misses, which is zero in modes that allow none.
 
 load lib.bash
 
@@ -18,7 +17,8 @@ setup() {
 	printf '%s\n' a,b,c,y 1,0,.5,2 0,1,.25,-1 .5,.5,1,3 -1,2,0,0 >data.csv
 }
 
-# train WORKERS PREFETCH [COORD-OPTION...] - by workers with data of their own.
+# train WORKERS PREFETCH [COORD-OPTION...] - train workers with data of their
+# own.
 train() {
 	local workers=$1 prefetch=$2
 	shift 2
@@ -27,14 +27,14 @@ train() {
 		ps-coord -m model.ps -B 4 "$@"
 }
 
-# staleness - of each step that was trained: its number, what it met.
+# staleness - print the number and the staleness of each step.
 staleness() {
 	local step='"train","step":([0-9]+),' met='"staleness":([0-9]+),'
 
 	sed -nE "s/.*$step.*$met.*/\1 \2/p" <<<"$output"
 }
 
-@test "one worker's steps miss the one before, but none behind a barrier" {
+@test "one worker's steps miss the previous step, except after a barrier" {
 	run -0 train 1 1 <<-'R'
 		train 200
 		join
@@ -46,11 +46,11 @@ staleness() {
 	run -0 awk '{ count[$2]++ } END { print NR, NR - count[0] - count[1] }
 		/^(0|200|300) / && $2 { print "step", $1, "is behind" }' met
 	assert_output "400 0"
-	# Now and then a step's records are not there in time to pull ahead.
+	# Sometimes a step's records come too late to prefetch.
 	[ "$(grep -c ' 1$' met)" -gt 100 ]
 }
 
-@test "by default they miss nothing" {
+@test "by default steps miss no push" {
 	for how in "" --pack=7 "--in-flight=1"; do
 		# shellcheck disable=SC2086 # it may be none
 		run -0 train 1 0 $how <<<'train 200'
@@ -60,7 +60,7 @@ staleness() {
 	done
 }
 
-@test "several workers, and leases of any number and size" {
+@test "several workers, with leases of any number and size, do all steps" {
 	for how in "--pack=7" "--in-flight=1" "--in-flight=5 --pack=3"; do
 		# shellcheck disable=SC2086 # they are several
 		run -0 train 3 1 $how <<-'R'
@@ -77,7 +77,7 @@ staleness() {
 	done
 }
 
-@test "rounds come to the same, bit for bit" {
+@test "rounds give the same weights with and without --prefetch" {
 	for prefetch in 0 1; do
 		rm -rf ckpt
 		run -0 train 2 "$prefetch" --mode=sync --replicas=5 \
@@ -88,7 +88,7 @@ staleness() {
 	run -0 ps-ckpt diff --slots ckpt-0 ckpt-1
 }
 
-@test "records of ps-coord's are read once each" {
+@test "records of the coordinator's data are read once each" {
 	echo a,b,c,y >many.csv
 	seq 1 1003 | awk '{ printf "%d,%d,%d,%d\n", $1 % 3, $1 % 7, $1 % 11,
 		$1 % 5 }' >>many.csv

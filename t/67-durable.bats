@@ -4,7 +4,7 @@
 load lib.bash
 load counting.bash
 
-# serve [OPTION...] - start the server where it was, or anywhere.
+# serve [OPTION...] - start the server at its old address, if it has one.
 serve() {
 	start ps-serve -b "${at:-tcp://127.0.0.1:*}" --durable=wal -d ckpt "$@"
 	server=$pid
@@ -30,7 +30,7 @@ serve() {
 	run ! grep 'run again' heard
 }
 
-@test "a checkpoint makes what was logged before it superfluous" {
+@test "a checkpoint lets a server remove the older log" {
 	counting
 	serve
 	conduct -s "$at" --checkpoint=ckpt --every=100
@@ -73,7 +73,7 @@ serve() {
 	run ! grep 'server 0 .* run again' heard
 }
 
-@test "a log that cannot be written ends the server; with room it goes on" {
+@test "a log that cannot be written ends the server; with room it resumes" {
 	counting
 	serve_limited() { ulimit -f 40 && exec ps-serve "$@"; }
 	start serve_limited --durable=wal -d ckpt
@@ -95,7 +95,7 @@ serve() {
 	counted 600
 }
 
-@test "a log is one server's" {
+@test "a log can have only one server" {
 	serve
 	run -75 ps-serve --durable=wal -d ckpt
 	assert_output "ps-serve: ckpt/log-0/lock: another program has it open"
@@ -106,7 +106,7 @@ serve() {
 	stop "$one"
 }
 
-@test "a log that is damaged where it was safe is refused" {
+@test "a log that is damaged before its end is refused" {
 	counting
 	serve
 	conduct -s "$at" --checkpoint=ckpt
@@ -127,7 +127,7 @@ serve() {
 	counted 100
 }
 
-@test "where the log is to be, and who may not have one" {
+@test "a log needs a folder, and a standby may not have one" {
 	run -64 ps-serve --durable=wal
 	assert_output --partial "--durable=wal: where is the log to be? say -d"
 	run -64 ps-serve --durable=wal -d ckpt --standby-of=ipc://x
@@ -136,7 +136,7 @@ serve() {
 	assert_output --partial "--durable"
 }
 
-@test "a checkpoint of an earlier run is not what a log begins from" {
+@test "a log does not begin from a checkpoint of an earlier run" {
 	counting
 	serve
 	conduct -s "$at" --checkpoint=ckpt --every=10
@@ -162,8 +162,8 @@ serve() {
 	counted 40
 }
 
-# breaks_off N - a run of its own, with a journal elsewhere, does so many steps
-# and nobody is left.
+# breaks_off N - do N steps of a run with a journal of its own, and kill all
+# programs.
 breaks_off() {
 	serve
 	conduct -s "$at" --checkpoint=ckpt --every=100 --journal="journal.$1"
@@ -178,8 +178,8 @@ breaks_off() {
 	rm requests results messages
 }
 
-# another OPTION... - another run begins, and ends; it says nothing of logs, or
-# what is in $said.
+# another OPTION... - do another run of 10 steps; sets said to the messages of
+# the server.
 another() {
 	serve
 	local heard=$log
@@ -205,7 +205,7 @@ another() {
 	assert_line "run$(printf '\t')$id"
 	counted 10 ckpt/ckpt-00000010
 
-	# It was a mistake: the first one goes on where it was.
+	# With the old log in place again, the first run resumes where it was.
 	rm -r ckpt/log-0
 	mv ckpt/log-0.old ckpt/log-0
 	serve
@@ -220,7 +220,7 @@ another() {
 	assert_not_exists ckpt/log-0.old
 }
 
-@test "one such log is kept, the newest, and that is said" {
+@test "only the newest such log is kept, which is reported" {
 	counting
 	breaks_off 30
 	breaks_off 20
@@ -229,7 +229,7 @@ another() {
  to ckpt/log-0.old, whose former contents are removed" ]]
 }
 
-@test "nothing is said, or kept, of a run that was over" {
+@test "no log of a run that has ended is kept or reported" {
 	counting
 	another
 	another
@@ -237,7 +237,8 @@ another() {
 	another --restore=none
 	assert_equal "$said" ""
 
-	# Though it was not to be saved, and the server is killed behind it.
+	# This is so even without a checkpoint, and if the server is killed
+	# afterwards.
 	serve
 	conduct -s "$at" --keep-servers
 	work
@@ -251,8 +252,8 @@ another() {
 	assert_not_exists ckpt/log-0.old
 }
 
-# shorten HOW - do this to the log of a server that is down, when it was HOW
-# at first; the newest segment is $newest.
+# shorten HOW - cut or remove the newest segment, $newest, of the log of a
+# server that is down, or put back an older log.
 shorten() {
 	case $1 in
 	cut)	truncate -s -3000 "$newest" ;;
@@ -261,7 +262,7 @@ shorten() {
 	esac
 }
 
-@test "a log that is less than it was: what it lacks is run again" {
+@test "a log that has lost its end: the lost steps are run again" {
 	local how newest
 	for how in cut gone older; do
 		mkdir "$how"
@@ -278,7 +279,7 @@ shorten() {
 		done_steps 300
 		timeout 30 sh -c \
 			'until [ -e ckpt/ckpt-00000400 ]; do sleep 0.01; done'
-		ask 50		# they are in the newest segment alone
+		ask 50		# only the newest segment has these
 		done_steps 50
 		dies "$server"
 		newest=$(printf '%s\n' ckpt/log-0/0* | tail -n 1)
@@ -294,7 +295,7 @@ shorten() {
 	done
 }
 
-@test "a journal older than what servers were told is refused, and kept" {
+@test "a journal that is older than the servers' state is refused, and kept" {
 	counting
 	start ps-serve -d ckpt
 	server=$pid
@@ -311,8 +312,8 @@ shorten() {
 	cat some >&"$requests"
 	timeout 30 sh -c 'until [ "$(grep -c loss out)" = 600 ]; do :; done'
 	cp ckpt/journal before
-	# So many that servers are told of their marks meanwhile, and with them
-	# of the journal's records.
+	# These are so many steps that servers receive watermarks, and with them
+	# the number of the journal's records.
 	cat some some >&"$requests"
 	timeout 30 sh -c 'until [ "$(grep -c loss out)" = 1800 ]; do :; done'
 	dies "$coord"
@@ -334,7 +335,7 @@ has "
 	counted 1800
 }
 
-@test "a checkpoint of another run, in the place of ours, is not loaded" {
+@test "a checkpoint that was replaced by another run's is not loaded" {
 	mkdir other
 	cd other
 	counting

@@ -1,6 +1,6 @@
-# Programs that are far from each other: each is on a machine of its own, and
-# its messages take their time.  A run begins and trains, a server dies, its
-# standby takes over, and no step is lost or counted twice.
+# Programs that are far from each other: each is on a machine of its own, with a
+# delay between them.  A run begins and trains, a server is killed, its standby
+# takes over, and no step is lost or counted twice.
 #
 # FAR is the round trip in milliseconds; MODES and DURABLES are the modes and
 # logs to test.  FAR="20 60 120 200 400" MODES="async ssp:2 sync"
@@ -13,7 +13,7 @@ load counting.bash
 PATH=$BUILD/t/bench:$PATH
 patience=120
 
-# far MILLISECONDS - the machines are so far from each other, there and back.
+# far MILLISECONDS - make machines with this round trip between them.
 far() {
 	local way
 	way=$(awk -v ms="$1" 'BEGIN { print ms / 2 }')
@@ -25,7 +25,7 @@ far() {
 	export PS_KEY=$PWD/key
 }
 
-# Each on its machine.
+# Each program runs on a machine of its own.
 ps-coord() {
 	exec net -i 1 ps-coord -w 120s "$@"
 }
@@ -39,7 +39,8 @@ work_at() {
 		"${@:2}" one.svm
 }
 
-# takes_over MODE DURABLE [OPTION...]
+# takes_over MODE DURABLE [OPTION...] - kill a server of a run, and check that
+# its standby takes over and each step counts once.
 takes_over() {
 	counting
 	serve_at 2 --durable="$2" "${@:3}"
@@ -67,7 +68,8 @@ takes_over() {
 	counted 16
 }
 
-# each_way MODES DURABLES OPTION... - at each distance.
+# each_way MODES DURABLES OPTION... - run takes_over with each mode and log at
+# each distance.
 each_way() {
 	local mode durable
 	for ms in ${FAR:-120 400}; do
@@ -89,7 +91,7 @@ each_way() {
 	each_way async checkpoint ${OPTIONS:-}
 }
 
-@test "a handshake takes three trips, however far" {
+@test "a handshake takes three round trips at any distance" {
 	far 900
 	counting
 	serve_at 2

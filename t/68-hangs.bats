@@ -6,7 +6,7 @@ load counting.bash
 
 times=(--lease=1s -w 2s)
 
-# freezes PID - its main thread stands still until thaws().
+# freezes PID - stop the main thread of a process until thaws.
 freezes() {
 	local one=$pid
 	start freeze "$1"
@@ -17,7 +17,7 @@ thaws() {
 	dies "$freezer"
 }
 
-# crew OPTION... - a server and two workers in a run that is under way.
+# crew OPTION... - start a run with a server and two workers, and do 200 steps.
 crew() {
 	counting
 	start ps-serve -d ckpt "${times[@]:0:1}"
@@ -33,9 +33,10 @@ crew() {
 	done_steps 200
 }
 
-# hung_worker OPTION... - one of two hangs: the other one does its steps.
+# hung_worker OPTION... - let one of two workers hang, and check that the other
+# does its steps.
 hung_worker() {
-	# It stands still for longer than it would wait for the coordinator.
+	# A worker would wait longer for the coordinator than it hangs.
 	local times=(--lease=1s -w 20s)
 	crew "$@"
 	freezes "${daemons[2]}"
@@ -57,11 +58,11 @@ hung_worker() {
 	hung_worker
 }
 
-@test "a worker hangs, ssp: nobody waits for it" {
+@test "a worker hangs, ssp: the others do not wait for it" {
 	hung_worker --mode=ssp:2
 }
 
-@test "a worker hangs, sync: others do its slots" {
+@test "a worker hangs, sync: others do its replicas" {
 	hung_worker --mode=sync
 }
 
@@ -81,7 +82,7 @@ hung_worker() {
 	thaws
 }
 
-@test "a server hangs: its standby takes over, and it ends when it wakes up" {
+@test "a server hangs: its standby takes over, and the server ends later" {
 	pair "${times[0]}"
 	freezes "$server"
 	ask 100
@@ -168,7 +169,7 @@ this one again with --standby-of"
 	thaws
 }
 
-@test "an evaluator hangs: its cut is let go, and the run goes on" {
+@test "an evaluator hangs: its cut is released, and the run continues" {
 	crew
 	yes "$(cat one.svm)" | head -n 20000 >many.svm
 	mkfifo scores
@@ -177,7 +178,7 @@ this one again with --standby-of"
 	evaluator=$!
 	daemons+=("$evaluator")
 	exec {scores}<scores
-	read -r -t 20 -u "$scores"	# so it has its cut
+	read -r -t 20 -u "$scores"	# the evaluator now has a cut
 	freezes "$evaluator"
 	ask 10
 	hears "*evaluator:* hangs: it has not answered for 3.* s"

@@ -7,7 +7,8 @@ load counting.bash
 
 idle=(--lease=1s --idle=4s)
 
-# ended PID TEXT - it ends by itself, with 69 and this line.
+# ended PID TEXT LOG - check that a server ends by itself with status 69 and
+# this line in its log.
 ended() {
 	local status=0
 	timeout 30 tail -s 0.05 --pid="$1" -f /dev/null
@@ -17,14 +18,15 @@ ended() {
 	assert_output 1
 }
 
-# another_ends - a server of the same patience begins, and comes to its end.
+# another_ends - start a server with the same --idle, and wait until it ends: so
+# that time has passed.
 another_ends() {
 	local server log pid endpoint
 	start ps-serve -b "ipc://$PWD/another" "${idle[@]}"
 	ended "$pid" "its coordinator has not connected for 4 s" "$log"
 }
 
-@test "a server or standby that nobody calls ends, and says so" {
+@test "a server or standby without a coordinator ends, and reports that" {
 	start ps-serve -b "ipc://$PWD/s" "${idle[@]}"
 	server=$pid serverlog=$log at=$endpoint
 	start ps-serve -b "ipc://$PWD/t" "${idle[@]}" --standby-of="$at"
@@ -51,7 +53,7 @@ is gone, or has none either" "$log"
 	conduct -s "$at" --lease=1s
 	work
 	hears "*has a standby at*"
-	# One more, which the coordinator does not know of.
+	# Another standby, which the coordinator does not know.
 	start ps-serve -d ckpt "${idle[@]}" --standby-of="$at"
 	ask 10
 	done_steps 10
@@ -77,8 +79,9 @@ is gone, or has none either" "$log"
 	ended "$server" "its coordinator has been silent" "$serverlog"
 }
 
-# A stopped job can be gone on with: nobody was silent while it was.
-@test "a server that was stopped waits no less for that" {
+# A job that is stopped as a whole can continue: the time does not count as
+# silence.
+@test "the time for which a server was stopped does not count" {
 	counting
 	start ps-serve "${idle[@]}"
 	server=$pid
@@ -109,13 +112,13 @@ is gone, or has none either" "$log"
 	wait "$server"
 	run -0 cat "$serverlog"
 	refute_output --partial idle
-	# And those that are to wait for ever do.
+	# A server with --idle=0 waits for ever.
 	start ps-serve --lease=1s --idle=0
 	another_ends
 	stop
 }
 
-# As in a job whose coordinator ends with an error before it has called.
+# This is a job whose coordinator fails before it has connected.
 @test "a cluster whose chief has failed comes to an end" {
 	counting
 	cluster='{"cluster": {"chief": ["ipc://c"], "ps": ["ipc://s0",
@@ -130,7 +133,8 @@ is gone, or has none either" "$log"
 		"${pids[1]}"
 	ended "${pids[2]}" "its coordinator ipc://c has not connected" \
 		"${pids[3]}"
-	# One that has given up, as a server was killed and the run is not lost.
+	# Here the coordinator gives up, since a server was killed; the run can
+	# be resumed.
 	pids=()
 	for i in 0 1; do
 		launch ps-node -f "$cluster" -t "ps:$i" --ps "${idle[@]}"

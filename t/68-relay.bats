@@ -1,12 +1,13 @@
-# Relays: a message through a relay counts as one without it, even if programs
-# are killed, stopped or cut off; each wrong way to use a relay has its error.
+# Relays: a step whose messages pass a relay counts once, even if programs are
+# killed or stopped; each wrong use of a relay has an error.
 
 load lib.bash
 load counting.bash
 
 lease=1s
 
-# site [COORD-OPTION...] - two servers, a relay, two workers of its site.
+# site [COORD-OPTION...] - start two servers, a relay, and two workers of its
+# site.
 site() {
 	local i
 	counting
@@ -35,7 +36,7 @@ worker_at() {
 	worker[$1]=$pid
 }
 
-# relayed N - wait until so many workers have been sent to the relay of rack1.
+# relayed N - wait until N workers use the relay of rack1.
 relayed() {
 	local i
 	for ((i = 0; i < 1000; i++)); do
@@ -46,7 +47,7 @@ relayed() {
 	fail "never $1 workers: $(grep relay status)"
 }
 
-# over - the run ends, and so do all of it.
+# over - end the run; the coordinator and the workers must end well.
 over() {
 	echo stop >&"$requests"
 	cat <&"$results" >rest
@@ -55,13 +56,14 @@ over() {
 	wait "${worker[@]}"
 }
 
-# says PROGRAM TEXT STATUS COMMAND... - it ends with this status and line.
+# says LINE STATUS COMMAND... - check that the command ends with this status and
+# last line.
 says() {
 	run -"$2" --separate-stderr timeout 30 "${@:3}"
 	assert_equal "${stderr_lines[-1]}" "$1"
 }
 
-@test "steps that go by a relay count once each" {
+@test "steps through a relay count once each" {
 	site
 	relayed 2
 	ask 300
@@ -73,7 +75,7 @@ says() {
 	counted 300
 }
 
-@test "so do those of a run that bounds staleness, and of one in rounds" {
+@test "steps through a relay count once in modes ssp and sync, too" {
 	local mode
 	for mode in ssp:2 sync; do
 		mkdir "${mode%:*}"
@@ -88,7 +90,8 @@ says() {
 	done
 }
 
-# die_in_turn [COORD-OPTION...] - 480 steps, while relay and workers die.
+# die_in_turn [COORD-OPTION...] - do 480 steps while the relay and workers are
+# killed.
 die_in_turn() {
 	local i
 	site "$@"
@@ -110,7 +113,7 @@ die_in_turn() {
 	die_in_turn
 }
 
-@test "so it is in rounds, which relays add up" {
+@test "also in rounds, which relays add up" {
 	die_in_turn --mode=sync --replicas=2
 }
 
@@ -129,7 +132,7 @@ die_in_turn() {
 	counted 100
 }
 
-@test "a relay that stops is left within a lease, and harms nobody later" {
+@test "workers leave a stopped relay within a lease, and return later" {
 	lease=2s
 	site
 	relayed 2
@@ -150,7 +153,7 @@ die_in_turn() {
 	counted 400
 }
 
-@test "a relay that is told to end leaves its workers to the servers" {
+@test "when a relay is asked to end its workers use the servers" {
 	site
 	relayed 2
 	ask 200
@@ -176,13 +179,13 @@ at ipc://rack1" 75 ps-relay -b ipc://other -c ipc://coord --site=rack1 \
 	other=$pid
 	dies "$relay"
 	hears "*relay of rack1 is gone"
-	rm status	# it may still tell of the one that died
+	rm status	# it may still be about the killed relay
 	relayed 1
 	over
 	wait "$other"
 }
 
-@test "a relay whose site nobody is of says so, and waits" {
+@test "a relay whose site has no worker reports that, and waits" {
 	local line
 	counting
 	start ps-serve -d ckpt -b ipc://s0 --lease="$lease"
@@ -205,7 +208,7 @@ it waits (--site of ps-work)"
 	counted 50
 }
 
-@test "who takes a relay for what it is not is told so" {
+@test "a program that takes a relay for another role reports the mistake" {
 	counting
 	start ps-serve -d ckpt -b ipc://s0 --lease="$lease"
 	conduct -s ipc://s0 --checkpoint=ckpt --lease="$lease" --status=status
@@ -264,7 +267,7 @@ of this machine it is; try 'ps-relay --help'" 64 \
 'ps-local --help'" 64 ps-local -r 2 true
 }
 
-# rounds - a model whose sums round, and its data.
+# rounds - write a model whose sums depend on their order, and its data.
 rounds() {
 	printf '%s\n' 'input a float' 'input b float' 'input c float' \
 		'label y float' 'x = concat a b c' \
@@ -276,7 +279,8 @@ rounds() {
 				i % 11 / 11 }' >d.csv
 }
 
-# trained RELAYS [COORD-OPTION...] - what 40 rounds of four replicas come to.
+# trained RELAYS [COORD-OPTION...] - do 40 rounds of four replicas; the weights
+# are in relays-RELAYS.npz.
 trained() {
 	rm -rf ckpt
 	printf '%s\n' 'train 40' join |
@@ -287,7 +291,7 @@ trained() {
 	ps-ckpt convert ckpt "relays-$1.npz"
 }
 
-@test "rounds come to the same bits by no relay, one, two and four" {
+@test "rounds give the same bits with zero, one, two and four relays" {
 	local wire n
 	rounds
 	for wire in float32 int8 delta; do
@@ -300,8 +304,8 @@ trained() {
 	done
 }
 
-# uneven RELAYS - what 40 rounds come to of five workers, three of rack1, one of
-# rack2, and one of a site without a relay.
+# uneven RELAYS - do 40 rounds of five workers: three of rack1, one of rack2,
+# one of a site without a relay; the weights are in uneven-RELAYS.npz.
 uneven() {
 	local sites=(rack2 rack1 rack1 far rack1) i
 	mkdir "uneven-$1"
@@ -329,7 +333,7 @@ uneven() {
 	cd ..
 }
 
-@test "so do those of uneven sites, and of a worker that has no relay" {
+@test "rounds give the same bits with uneven sites, and without a relay" {
 	rounds
 	uneven 0
 	for n in 1 2; do
