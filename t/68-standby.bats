@@ -3,7 +3,7 @@
 load lib.bash
 load counting.bash
 
-@test "kill -9 of a server: its standby takes over, and can have one" {
+@test "kill -9 of a server: its standby takes over, and can get a standby" {
 	pair
 	dies "$server"
 	ask 100
@@ -22,7 +22,7 @@ load counting.bash
 	counted 1000
 }
 
-@test "who would be the next standby too early is told so, and harms nobody" {
+@test "a next standby that comes too early is refused, and does no harm" {
 	pair
 	kill -STOP "$coord"
 	dies "$server"
@@ -41,7 +41,7 @@ load counting.bash
 	counted 500
 }
 
-@test "kill -9 of a standby: the server goes on without it" {
+@test "kill -9 of a standby: the server continues without it" {
 	pair
 	dies "$standby"
 	hears "*its standby $other *: it goes on without one"
@@ -53,7 +53,7 @@ load counting.bash
 	counted 500
 }
 
-@test "a standby that stalls is let go, and may come back" {
+@test "a standby that stalls is dropped, and may come back" {
 	pair --lease=2s
 	kill -STOP "$standby"
 	hears "*its standby $other *: it goes on without one"
@@ -69,7 +69,7 @@ load counting.bash
 	counted 600
 }
 
-@test "a server that stalls is replaced, and ends when it wakes up" {
+@test "a server that stalls is replaced, and ends when it resumes" {
 	pair --lease=2s
 	kill -STOP "$server"
 	ask 100
@@ -87,7 +87,7 @@ this one again with --standby-of"
 	counted 500
 }
 
-@test "a checkpoint is made after its server was replaced" {
+@test "a checkpoint is made after a server was replaced" {
 	pair
 	dies "$server"
 	done_steps 200
@@ -108,7 +108,7 @@ this one again with --standby-of"
 	hears "*server 0 ($at) is gone: its standby $other takes over"
 	ask 300
 	done_steps 100
-	# And once more, though its first address is on the command line.
+	# The same again, although the command line has the first address.
 	dies "$coord"
 	exec {requests}>&- {results}<&- {messages}<&-
 	rm requests results messages
@@ -118,7 +118,7 @@ this one again with --standby-of"
 	counted 700
 }
 
-@test "a table of any ids goes over to the standby, row by row" {
+@test "a hashed table is copied to the standby, row by row" {
 	counting
 	printf '%s\n' 'input u id rows=hash' 'label y float' \
 		'p = linear u use_bias=false' 'loss mean_absolute_error p' \
@@ -172,7 +172,7 @@ print(struct.unpack("<%df" % (len(b) // 4), b))'
 	counted 700
 }
 
-@test "a standby that took over, and both are started again as they were" {
+@test "after a take-over both are restarted with their first commands" {
 	pair --lease=2s
 	dies "$server"
 	done_steps 200

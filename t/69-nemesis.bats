@@ -1,26 +1,26 @@
-# A part of t/nemesis, which has other seeds and runs longer; and a test that
-# t/nemesis notices a broken promise.
+# Short runs of t/nemesis with a few seeds; and a test that t/nemesis notices a
+# broken promise.
 
 load lib.bash
 
-@test "kills, stops, cuts and a full disk: each step counts once, still" {
+@test "kills, stops, cuts and a full disk: each step counts once" {
 	run -0 --separate-stderr timeout 120 "$SRC/t/nemesis" 1 10
 	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
 }
 
-@test "killed workers alone: what they began is done once" {
+@test "killed workers alone: the steps that they began count once" {
 	FAULTS=kill ROLES=work run -0 --separate-stderr timeout 120 \
 		"$SRC/t/nemesis" 2 5
 	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
 }
 
-@test "with logs of the servers, and killed coordinators: the same" {
+@test "killed servers with logs, and killed coordinators: the same" {
 	DURABLE=wal FAULTS=kill ROLES="serve coord" \
 		run -0 --separate-stderr timeout 120 "$SRC/t/nemesis" 4 5
 	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
 }
 
-@test "what a log lost that answered before it was safe is run again" {
+@test "steps that an unsafe log has lost are run again" {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"
 	BROKEN=log-unsafe:0:error DURABLE=wal FAULTS=kill ROLES=serve \
@@ -53,7 +53,7 @@ load lib.bash
 	[[ $output == *"kill relay"* ]]
 }
 
-@test "without de-duplication the nemesis reports it" {
+@test "the nemesis reports a server without de-duplication" {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"
 	TMPDIR=$PWD BROKEN=dedup:0:error FAULTS=kill ROLES=work \

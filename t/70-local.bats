@@ -30,7 +30,7 @@ setup() {
 		[ ! -p begun ] || echo >begun
 		exec tail -f /dev/null
 	EOT
-	# await N - until so many workers have written to begun.
+	# await N - wait until N workers have written to begun.
 	stand_in await <<-'EOT'
 		#!/bin/bash
 		exec 9<>begun
@@ -42,20 +42,20 @@ setup() {
 	PATH=$PWD/bin:$PATH
 }
 
-# Is a process there, and no mere entry that its parent has not fetched?
+# alive PID - whether the process runs, and is not a zombie.
 alive() {
 	grep -q '^State:[[:space:]][^ZX]' "/proc/$1/status" 2>/dev/null
 }
 
-# ends_with STATUS - what was started last does, when it does.
+# ends_with STATUS - wait for the last program, and check its status.
 ends_with() {
 	status=0
 	wait "$pid" || status=$?
 	assert_equal "$status" "$1"
 }
 
-# Nothing is left of what ran: no process of those in pids, no file.  One
-# that closed its files may need a moment to be gone.
+# assert_clean - check that no process of pids, and no file, is left.  A process
+# that has closed its files may still need a moment to end.
 assert_clean() {
 	local one moment
 	while read -r one; do
@@ -68,7 +68,7 @@ assert_clean() {
 	assert_output ""
 }
 
-@test "the command is told of servers and coordinator, and all is cleared" {
+@test "the command gets the addresses, and all files are removed" {
 	run -0 --separate-stderr ps-local -w 3 -s 2 sh -c 'await 3
 		echo "$PS_SERVERS"; echo "$PS_COORD"; stat -c %a "$TMPDIR"/*'
 	assert_line --index 0 --regexp \
@@ -79,7 +79,7 @@ assert_clean() {
 	assert_clean
 }
 
-@test "servers beside workers come first, and the command is told of them" {
+@test "servers beside workers come first, and the command gets their number" {
 	beside() {
 		run -0 --separate-stderr ps-local "$@" \
 			sh -c 'echo "$PS_BESIDE $PS_SERVERS"'
@@ -105,7 +105,7 @@ assert_clean() {
 	assert_output hello
 	run -127 ps-local no-such-program
 	assert_output --partial "no-such-program: not found"
-	# Of who names a file nobody asks for its folder.
+	# For a path, the error is that of the file.
 	echo true >script
 	run -127 ps-local ./script
 	assert_output "ps-local: cannot run ./script: Permission denied"
@@ -124,7 +124,7 @@ directory"
 	run -74 --separate-stderr ps-local sh -c 'exit 74'
 }
 
-@test "what members say has their role and index before it" {
+@test "lines of members have their role and index in front" {
 	run -0 --separate-stderr ps-local -w 2 -s 1 await 2
 	assert_output ""
 	[[ $'\n'$stderr == *$'\nps-serve[0]: given -b ipc://'* ]]
@@ -132,7 +132,7 @@ directory"
 	assert_equal "${#stderr_lines[@]}" 3
 }
 
-@test "a member's last words are not lost" {
+@test "the last lines of a member are not lost" {
 	stand_in ps-work <<-'EOT'
 		#!/bin/bash
 		echo $$ >>pids
@@ -177,7 +177,7 @@ directory"
 	assert_clean
 }
 
-@test "a server that does not get ready is the end, and is heard" {
+@test "a server that does not get ready ends all, and its lines are printed" {
 	stand_in ps-serve <<-'EOT'
 		#!/bin/sh
 		echo "ps-serve: no room" >&2
@@ -191,7 +191,7 @@ directory"
 	assert_clean
 }
 
-@test "options that workers refuse are the end, before the command" {
+@test "options that workers refuse end ps-local before the command" {
 	stand_in ps-work <<-'EOT'
 		#!/bin/sh
 		echo "ps-work: not $*" | sed 's/ipc:[^ ]*/X/' >&2
@@ -205,7 +205,7 @@ directory"
 	assert_clean
 }
 
-@test "options that the real workers refuse are told once, at once" {
+@test "options that the real workers refuse are reported once, at once" {
 	PATH=$real
 	command -v ps-work && command -v ps-serve || skip "not built"
 	refused() {
@@ -226,7 +226,7 @@ directory"
 	assert_output ""
 }
 
-@test "SIGTERM, SIGINT and SIGHUP reach the command; then all is cleared" {
+@test "SIGTERM, SIGINT and SIGHUP reach the command; no file is left" {
 	# A shell may miss a signal that comes just as it begins to wait.
 	cat >waiting <<-'EOT'
 		import os, signal, sys
@@ -275,7 +275,7 @@ directory"
 	done
 }
 
-@test "asked to stop while it starts, it is gone at once, with all of them" {
+@test "ps-local that is asked to stop while it starts ends at once, with all" {
 	for ms in {00..30}; do
 		ps-local -w 3 -s 2 --grace=60s sleep 60 3>&- &
 		pid=$!
@@ -293,7 +293,7 @@ directory"
 	assert_clean
 }
 
-@test "without a standard error the command has none that fails" {
+@test "without a standard error the command has one that it can write" {
 	run -3 sh -c 'ps-local 2>&- 3>&- \
 		sh -c "echo said; echo lost >&2 || exit 4; exit 3"'
 	assert_output said
@@ -315,7 +315,7 @@ directory"
 	assert_clean
 }
 
-@test "who does not read what members say keeps nobody from ending" {
+@test "a reader that does not read the lines keeps no program from ending" {
 	stand_in ps-work <<-'EOT'
 		#!/bin/sh
 		echo $$ >>pids
@@ -339,8 +339,8 @@ directory"
 	assert_equal "${line%% *}" "ps-serve[0]:"
 }
 
-# A terminal says that it takes something, and then takes too little.
-@test "a terminal that nobody reads keeps nobody from ending" {
+# poll() may report a terminal as writable that takes only a part of a write.
+@test "a terminal without a reader keeps no program from ending" {
 	need_terminal
 	stand_in ps-work <<-'EOT'
 		#!/bin/sh
@@ -366,8 +366,8 @@ directory"
 	assert_clean
 }
 
-# All of it is said before the end, so that nobody needs the grace to do so.
-@test "who reads slowly reads it all, until somebody asks for an end" {
+# All lines are written before the end, so no member needs the grace.
+@test "a slow reader gets all lines, unless ps-local is asked to end" {
 	stand_in ps-work <<-'EOT'
 		#!/bin/sh
 		echo $$ >>pids
@@ -396,7 +396,7 @@ directory"
 	assert_clean
 }
 
-@test "lines of members and of the command are whole" {
+@test "lines of members and of the command are not torn" {
 	stand_in ps-work <<-'EOT'
 		#!/bin/sh
 		echo $$ >>pids
@@ -411,7 +411,7 @@ directory"
 	assert_equal "$(wc -l <all)" 12000
 }
 
-@test "a log that nobody reads is refused" {
+@test "a fifo without a reader is refused as a log" {
 	mkfifo log
 	touch pids
 	run -73 timeout 20 ps-local --log=log true
@@ -420,7 +420,7 @@ address"
 	assert_clean
 }
 
-@test "the command has the descriptors of its caller, and none to name" {
+@test "the command has the descriptors of its caller, and no others" {
 	cat >descriptors <<-'EOT'
 		for fd in /proc/$$/fd/*; do
 			[ "${fd##*/}" -ge 64 ] || echo "${fd##*/}"
@@ -432,9 +432,9 @@ address"
 	assert_output "$own"
 }
 
-# Where sockets can be, and commas between their addresses; the command has
-# its TMPDIR all the same.
-@test "whatever the name of TMPDIR, everybody is told where the others are" {
+# A path for sockets may not be too long, nor have a comma, which separates
+# addresses; then they are in /tmp.  The command's TMPDIR does not change.
+@test "all programs get their addresses with any name of TMPDIR" {
 	local name
 	TMPDIR=tmp run -0 --separate-stderr ps-local -w 0 \
 		sh -c 'echo "$TMPDIR $PS_COORD"'
@@ -457,7 +457,7 @@ address"
 	assert_clean
 }
 
-@test "nobody outlives it, even when it is killed" {
+@test "no program outlives ps-local, even when it is killed" {
 	start ps-local -w 2 -s 2 sh -c \
 		'echo $$ >>pids; await 2; echo waiting
 		exec tail -f /dev/null >/dev/null'
@@ -466,7 +466,7 @@ address"
 	assert_clean
 }
 
-@test "the whole of a command that is a pipeline ends with it" {
+@test "all programs of a pipeline end with the command" {
 	start ps-local sh -c \
 		'tail -f /dev/null >/dev/null & echo $! >>pids
 		echo waiting; wait'
@@ -475,8 +475,8 @@ address"
 	assert_clean
 }
 
-# A shell that is told to stop does not wait for what it runs.
-@test "members are there until all that is told to stop has ended" {
+# A shell that is asked to stop does not wait for its child.
+@test "members run until all programs that were asked to stop have ended" {
 	stand_in slow <<-'EOT'
 		#!/bin/bash
 		trap 'trap "" TERM; sleep 0.3; xargs kill -0 <pids &&
@@ -493,9 +493,9 @@ address"
 	assert_clean
 }
 
-# Python's subprocess leaves its child no descriptor but the standard ones, and
-# timeout makes a group of its own.
-@test "members are there until what the command left behind has ended" {
+# Python's subprocess gives its child only the standard descriptors, and timeout
+# makes a process group of its own.
+@test "members run until the programs that the command left have ended" {
 	stand_in slow <<-'EOT'
 		#!/bin/bash
 		trap 'trap "" TERM; sleep 0.3; xargs kill -0 <pids &&
@@ -521,7 +521,7 @@ address"
 	assert_clean
 }
 
-@test "what has left for a session of its own is not waited for" {
+@test "ps-local does not wait for a program in a session of its own" {
 	touch pids
 	run -0 --separate-stderr timeout 20 ps-local -w 0 -s 0 --grace=60s \
 		sh -c 'setsid sh -c "echo \$\$ >left
@@ -532,7 +532,7 @@ address"
 	assert_clean
 }
 
-@test "a stranger to the command's group is killed with it" {
+@test "a program in another group than the command's is killed with it" {
 	run -0 ps-local -w 0 -s 0 --grace=100ms sh -c '
 		timeout 100 sh -c "trap : TERM; echo \$\$ >>pids
 			while :; do sleep 0.1; done" &
@@ -541,7 +541,7 @@ address"
 	assert_clean
 }
 
-@test "what ignores SIGINT in a shell's background is not waited for" {
+@test "ps-local does not wait for a background job that ignores SIGINT" {
 	start env --default-signal=INT ps-local --grace=60s sh -c \
 		'tail -f /dev/null >/dev/null & echo $! >>pids
 		echo waiting; exec tail -f /dev/null >/dev/null'
@@ -551,7 +551,7 @@ address"
 	assert_clean
 }
 
-@test "a signal is not lost on a command that is only about to start" {
+@test "a signal that comes just before the command starts is not lost" {
 	grep -q '#define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"
 	for signal in INT TERM; do
@@ -566,7 +566,7 @@ address"
 	assert_clean
 }
 
-@test "what the command leaves in the background ends, too" {
+@test "programs that the command leaves in the background end, too" {
 	run -0 ps-local sh -c 'tail -f /dev/null & echo $! >>pids'
 	assert_clean
 }
@@ -586,7 +586,7 @@ address"
 	assert_clean
 }
 
-@test "as many as the system lets be, or none" {
+@test "too many members for the system are an error, and none is left" {
 	run -75 --separate-stderr bash -c '
 		ulimit -n 40
 		exec ps-local --grace=60s -w 50 echo never 3>&-'
@@ -595,7 +595,7 @@ address"
 	assert_clean
 }
 
-@test "members that die are started again, so often, in their places" {
+@test "killed members are restarted in their places, up to --restart times" {
 	stand_in ps-work <<-'EOT'
 		#!/bin/bash
 		[ "$1" != --check ] || exit 0
@@ -621,7 +621,7 @@ address"
 		"ps-work 1 was ended by signal 9" \
 		"ps-work 1 is started again, 2 of 3")
 	assert_clean
-	# More often than it may: its place stays empty.
+	# A worker that is killed more often is not restarted.
 	rm given.*
 	stand_in await <<-'EOT'
 		#!/bin/bash
@@ -634,7 +634,7 @@ address"
 	assert_line --index -1 "ps-local: ps-work 1 was ended by signal 9"
 }
 
-@test "who ends by itself is started again if that may help" {
+@test "a member that fails is restarted if its status allows a retry" {
 	stand_in ps-work <<-'EOT'
 		#!/bin/bash
 		echo "$4" >>starts
@@ -671,7 +671,7 @@ address"
 	EOT
 }
 
-@test "a server that dies before it is ready is not started again" {
+@test "a server that is killed before it is ready is not restarted" {
 	stand_in ps-serve <<-'EOT'
 		#!/bin/sh
 		echo $$ >>pids
@@ -683,11 +683,11 @@ address"
 	refute_output --partial again
 }
 
-@test "kills of all members cost no step, if they are started again" {
+@test "kills of all members cost no step, if they are restarted" {
 	PATH=$real
 	command -v ps-coord && command -v ps-work || skip "not built"
 	least_job
-	# What reads the results kills those who make them.
+	# The reader of the results kills the members.
 	cat >killer <<-'EOT'
 		n=0
 		while read -r line; do
@@ -725,7 +725,7 @@ address"
 	assert_equal "${#lines[@]}" 2
 	assert_equal "${lines[0]}" "${lines[1]}"
 	assert_line --index 0 --regexp "^ipc://$TMPDIR/.*/coord$"
-	# A file is there while it runs.
+	# The file exists while the command runs.
 	seq 1000 >where
 	run -0 --separate-stderr ps-local --print-endpoint=where \
 		sh -c 'await 1; echo "$PS_COORD" | diff - where && echo same'
@@ -737,7 +737,7 @@ address"
 	assert_clean
 }
 
-@test "an endpoint that cannot be printed is the end, before the command" {
+@test "an endpoint that cannot be printed ends ps-local before the command" {
 	mkfifo unread
 	run -73 ps-local -w 0 -s 0 --print-endpoint=unread touch ran
 	assert_output "ps-local: cannot write the endpoint to unread: No such \
@@ -770,7 +770,7 @@ No space left on device"
 	assert_clean
 }
 
-@test "an option is named as it was given, and its argument may be --" {
+@test "an error has the option as it was written; an argument may be --" {
 	run -64 ps-local --pin -zq true
 	assert_output --partial "ps-local: no option -z;"
 	run -64 ps-local --pin=x true
@@ -780,14 +780,14 @@ No space left on device"
 	assert_clean
 }
 
-@test "clusters side by side do not meet" {
+@test "two clusters at the same time do not disturb each other" {
 	run -0 --separate-stderr ps-local sh -c 'await 1; ps-local await 1'
 	assert_equal "$(wc -l <pids)" 4
 	assert_clean
 }
 
-# Stand-ins that say what they are given, on standard error, as a server has no
-# other; the coordinator knows the task.
+# given - make stand-ins that print their arguments on standard error, the only
+# output of a server; --print-task is passed on to the real ps-coord.
 given() {
 	local program
 	for program in ps-coord ps-work ps-serve ps-eval; do
@@ -816,7 +816,7 @@ given() {
 	assert_output "ps-eval <-f> <c.json> <-q> <--log=l>"
 }
 
-@test "a node without a task, or with options for nobody, is refused" {
+@test "a node without a task, or with options for no role, is refused" {
 	given
 	TASK="none" run -78 ps-node
 	assert_output "ps-node: no task is given, by -t or in TF_CONFIG"
@@ -826,8 +826,8 @@ given() {
 	assert_output --partial "no option -B"
 }
 
-# cpus WORKERS OPTION... - the CPUs of a server and of so many workers, a line
-# each.
+# cpus WORKERS OPTION... - print the CPUs of a server and of WORKERS workers, a
+# line each.
 cpus() {
 	ps-local -w "$@" sh -c 'await "$0"
 		for pid in $(cat pids); do
@@ -837,12 +837,12 @@ cpus() {
 	rm pids
 }
 
-# How many lines there are of each kind, the most first.
+# tally - print the counts of equal lines, the largest first.
 tally() {
 	sort | uniq -c | sort -rn | awk '{ print $1 }'
 }
 
-@test "members that share CPUs stay on one each, in turn" {
+@test "members that share CPUs are pinned to one each, in turn" {
 	command -v taskset || skip "no taskset"
 	count=$(env -u OMP_NUM_THREADS nproc)
 	all=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
@@ -872,7 +872,7 @@ tally() {
 	assert_equal "$(cut -d ' ' -f 2 pairs | sort -u | wc -l)" 2
 }
 
-@test "members that have a CPU each are not kept on one" {
+@test "members with enough CPUs are not pinned" {
 	count=$(env -u OMP_NUM_THREADS nproc)
 	all=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
 	assert_equal "$(cpus $((count - 1)) | uniq -c | tr -s ' ')" \
@@ -881,7 +881,7 @@ tally() {
 		"$(yes 1 | head -n "$count")"
 }
 
-@test "a worker of several threads is not kept on one CPU, and counts as many" {
+@test "a worker of several threads is not pinned, and counts several times" {
 	command -v taskset || skip "no taskset"
 	count=$(env -u OMP_NUM_THREADS nproc)
 	[ "$count" -ge 2 ] || skip "one CPU"
@@ -893,14 +893,14 @@ tally() {
 		cpus "$((count - 1))" --pin -- $j -- >kept
 		assert_equal "$(grep -cxF "$all" kept)" "$((count - 1))"
 	done
-	# Without --pin, too: the server has to share.
+	# The same without --pin: there are more threads than CPUs.
 	cpus "$((count - 1))" -- -j2 -- >kept
 	assert_equal "$(grep -c '[-,]' kept)" "$((count - 1))"
 	cpus "$((count - 1))" -- -j1 -- >kept
 	assert_equal "$(sort -u kept)" "$all"
 }
 
-@test "a node passes on what is wrong with the cluster" {
+@test "a node reports errors of the cluster description" {
 	PATH=$real
 	command -v ps-coord || skip "not built"
 	TF_CONFIG="nonsense" run -78 --separate-stderr ps-node
@@ -918,7 +918,7 @@ tally() {
 	assert_output --partial "there is no task: say -t, or TF_CONFIG"
 }
 
-# least_job - a model, and data for it.
+# least_job - write a small model and its data.
 least_job() {
 	cat >model.ps <<-'EOT'
 		input x sparse[2]
@@ -929,7 +929,7 @@ least_job() {
 	echo '1 1:1' >train.svm
 }
 
-@test "the scripts are of the same version as the rest" {
+@test "the scripts have the version of the other programs" {
 	version=$(sed -n 's/#define PACKAGE_VERSION "\(.*\)"/\1/p' \
 		"$BUILD/config.h")
 	for script in $(scripts); do
@@ -938,7 +938,7 @@ least_job() {
 	done
 }
 
-@test "a cluster of the real programs comes and goes" {
+@test "a cluster of the real programs starts and ends" {
 	PATH=$real
 	command -v ps-serve && command -v ps-work || skip "not built"
 	run -0 ps-local -w 3 -s 2 -- /dev/null -- sh -c '
@@ -958,7 +958,7 @@ least_job() {
 		'pipe:tail -n +1 -f train.svm | cat' -- \
 		ps-coord -m model.ps -B 1 --results=errors requests
 	refute_output --partial killing
-	# Who starts us may not be interested in what becomes of children.
+	# The parent of ps-work may have set SIGCHLD to be ignored.
 	cat >ignoring <<-'EOT'
 		import os, signal, sys
 		signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -973,8 +973,9 @@ least_job() {
 	assert_output ""
 }
 
-# What ps-local and ps-node start is beside them, in the build and installed.
-@test "programs beside it are found without PATH, and go before others" {
+# ps-local and ps-node find programs in their own folder, in the build and
+# installed.
+@test "programs in its folder are found without PATH, and before others" {
 	PATH=$real
 	command -v ps-coord && command -v ps-work || skip "not built"
 	least_job
@@ -986,13 +987,14 @@ least_job() {
 		ln -sf "$(command -v "$name")" there-"$name"
 	done
 	run -0 "${clean[@]}" "$BUILD/bin/ps-local" "${job[@]}"
-	# By a link to it, too; and who is beside it is found by a shell.
+	# This works by a link to ps-local, too; and a shell that it runs finds
+	# the programs.
 	run -0 "${clean[@]}" ./there-ps-local "${job[@]}"
 	run -0 "${clean[@]}" "$BUILD/bin/ps-local" -w 0 sh -c \
 		'command -v ps-coord; command -v sh; echo "$PATH"'
 	assert_line --index 0 "$BUILD/bin/ps-coord"
 	assert_line --index 2 "/usr/bin:/bin:$BUILD/bin"
-	# Those of another release are in front.
+	# Programs of another release come first on PATH.
 	mkdir other
 	for name in ps-local ps-serve ps-work ps-coord; do
 		printf '#!/bin/sh\necho another; exit 9\n' >"other/$name"
@@ -1000,13 +1002,13 @@ least_job() {
 	done
 	clean[2]=PATH=$PWD/other:/usr/bin:/bin
 	run -0 "${clean[@]}" "$BUILD/bin/ps-local" "${job[@]}"
-	# But a wrapper that goes before all of them is meant.
+	# A wrapper that is first on PATH is used.
 	clean[2]=PATH=$PWD/other:$BUILD/bin:/usr/bin:/bin
 	rm other/ps-local
 	run -9 "${clean[@]}" "$BUILD/bin/ps-local" "${job[@]}"
 }
 
-@test "a node finds the programs beside it" {
+@test "a node finds the programs in its folder" {
 	PATH=$real
 	command -v ps-coord || skip "not built"
 	mkdir beside
@@ -1021,7 +1023,8 @@ least_job() {
 	run -78 env -i PATH=/usr/bin:/bin ./linked
 }
 
-# forsaken STATUS WHY COMMAND... - it ends so, long before its patience does.
+# forsaken STATUS WHY COMMAND... - check that the run ends with the status since
+# no worker is left, before its patience ends.
 forsaken() {
 	local want=$1 why=$2
 	shift 2
@@ -1030,23 +1033,24 @@ forsaken() {
 		fail "$stderr"
 }
 
-@test "when all workers have ended, nobody waits for one" {
+@test "when all workers have ended the run does not wait for one" {
 	PATH=$real
 	command -v ps-coord && command -v ps-work || skip "not built"
 	least_job
 	yes train | head -n 1000 >requests
 	coord=(ps-coord -m model.ps -B 1 --results=errors)
-	# While they are at it.
+	# The workers end in the midst of the run.
 	dies='pipe:yes "1 1:1" | head -n 400; kill -9 $PPID'
 	for how in '' --mode=sync --mode=ssp:2; do
 		forsaken 69 "was ended by signal 9" ps-local -w 2 -- "$dies" \
 			-- "${coord[@]}" ${how:+"$how"} requests
 	done
-	# What has ended well does not come back for another run.
+	# Workers that ended well do not come back for another run.
 	forsaken 69 "ps-work 0 ended with status 0" \
 		ps-local -w 2 -- --repeat train.svm -- \
 		sh -c '"$@" --keep-servers; "$@"' sh "${coord[@]}" requests
-	# Before there is a coordinator, and with data that are its own.
+	# The workers end before the coordinator starts, with workers' data or
+	# the coordinator's.
 	mkdir early
 	cat >early/ps-work <<-'EOT'
 		#!/bin/sh
@@ -1065,7 +1069,7 @@ forsaken() {
 	done
 }
 
-@test "one worker of two that ends is none that the run waits for" {
+@test "a run does not wait for one of two workers that has ended" {
 	PATH=$real
 	command -v ps-coord && command -v ps-work || skip "not built"
 	least_job
@@ -1082,7 +1086,7 @@ forsaken() {
 	[[ $stderr != *"no worker is left"* ]]
 }
 
-@test "a run that its workers leave is gone on with" {
+@test "a run whose workers have all ended can be resumed" {
 	PATH=$real
 	command -v ps-coord && command -v ps-work || skip "not built"
 	least_job

@@ -1,5 +1,5 @@
-# The simulated cluster: see t/sim. `make simulate` runs any number of seeds;
-# here are the first ones, and a control.
+# The simulated cluster: see t/sim.  "make simulate" runs any number of seeds;
+# these tests run the first ones, and a control.
 
 load lib.bash
 
@@ -14,15 +14,15 @@ setup() {
 	assert_line --regexp '^[0-9]+ seeds, 0 broken$'
 }
 
-@test "a simulated run whose result is not heard is broken" {
+@test "a simulated run of which a result is ignored is broken" {
 	run -1 "$BUILD/t/sim/simulate" -c -q 1 20
-	# Those that end with an error owe no result.
+	# Runs that end with an error need not have the result.
 	[[ $output =~ ([0-9]+)\ runs\ ended\ with\ an\ error ]]
 	[ "${BASH_REMATCH[1]}" -le 5 ]
 	assert_line "20 seeds, $((20 - BASH_REMATCH[1])) broken"
 }
 
-@test "a broken run is told with the faults that matter, and a trace" {
+@test "a broken run is printed with the faults that matter, and a trace" {
 	run -1 "$BUILD/t/sim/simulate" -c 4 1
 	assert_line --regexp '^# seed 4: '
 	assert_line --regexp 'coord 0 +BROKEN: '
@@ -36,7 +36,7 @@ setup() {
 	assert_line --regexp '^[0-9]{2,} mutants, 0 do not apply$'
 }
 
-@test "a mutant that no longer applies is said to be none" {
+@test "a mutant that no longer applies is reported" {
 	mkdir -p tree/t/sim/mutants
 	cp "$SRC/t/sim/mutate" tree/t/sim
 	printf 'Words.\n\n--- a/gone.c\n+++ b/gone.c\n@@ -1 +1 @@\n-a\n+b\n' \

@@ -1,5 +1,5 @@
-# What can be seen of a run without a terminal: a line on request, and a file
-# of figures.
+# The progress of a run without a terminal: a line on SIGUSR1, and a file of
+# metrics.
 
 load lib.bash
 
@@ -19,8 +19,8 @@ setup() {
 	mkfifo requests
 }
 
-# coord [OPTION...] - in the background, with a server to come at $at/s, and
-# its requests on descriptor 7, its messages on 6: sets coord.
+# coord [OPTION...] - start a coordinator in the background, for a server at
+# $at/s; sets coord.  Requests go to descriptor 7, messages come from 6.
 coord() {
 	launch ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 2 \
 		-o "$PWD/results" "$@" requests
@@ -29,19 +29,19 @@ coord() {
 	exec 6< <(exec tail -n +1 -f --pid="$coord" "$log" 3>&- 7>&-)
 }
 
-# serve [OPTION...] - at $at/s: sets server.
+# serve [OPTION...] - start the server at $at/s; sets server.
 serve() {
 	start ps-serve -b "$at/s" "$@"
 	server=$pid
 }
 
-# work - another worker: sets work.
+# work - start another worker; sets work.
 work() {
 	launch ps-work -c "$at/c" --repeat data.csv
 	work=$pid
 }
 
-# says TEXT - the coordinator does, sooner or later: sets line to that one.
+# says TEXT - wait for a message of the coordinator with this text; sets line.
 says() {
 	while read -r -t 60 line <&6; do
 		[[ $line != *"$1"* ]] || return 0
@@ -49,26 +49,27 @@ says() {
 	fail "not said: $1"
 }
 
-# asks - how far it is: sets line to what the coordinator says.
+# asks - ask for the progress; sets line to the coordinator's answer.
 asks() {
 	kill -USR1 "$coord"
 	says "ps-coord: step "
 }
 
-# has N - wait until so many results are there.
+# has N - wait until there are N results.
 has() {
 	until [ "$(wc -l <results)" -ge "$1" ]; do kill -0 "$coord"; done
 }
 
-# ends - nothing more is asked, and the coordinator ends with 0.
+# ends - end the run; the coordinator's status must be 0.
 ends() {
 	echo stop >&7
 	wait "$coord"
 }
 
-# sound FILE - it is in Prometheus's text format: every sample has its HELP and
-# TYPE before it, no other metric comes between, no series comes twice, counters
-# end in _total, and a histogram's buckets grow up to its count.
+# sound FILE - check that the file is in Prometheus's text format: HELP and TYPE
+# come before the samples of a metric, and no other metric between them; no
+# series comes twice; counters end in _total; a histogram's buckets grow up to
+# its count.
 sound() {
 	LC_ALL=C awk '
 		function bad(why) { print FILENAME ":" NR ": " why ": " $0 }
@@ -119,7 +120,7 @@ sound() {
 	diff /dev/null unsound
 }
 
-# figure SERIES [FILE] - its value.
+# figure SERIES [FILE] - print the value of a series.
 figure() {
 	awk -v series="pskit_$1" '
 		{
@@ -131,21 +132,21 @@ figure() {
 		line == series { print $NF }' "${2:-run.prom}"
 }
 
-# shows SERIES VALUE - the file does, sooner or later.
+# shows SERIES VALUE - wait until the file has this value.
 shows() {
 	until [ "$(figure "$1" 2>absent)" = "$2" ]; do
 		kill -0 "$coord"
 	done
 }
 
-# sums KEY - that of all results of steps.
+# sums KEY - print the sum of this key over the results of steps.
 sums() {
 	grep '"op":"train"' results | grep -v '"error"' |
 		sed "s/.*\"$1\":\([0-9]*\).*/\1/" |
 		awk '{ n += $1 } END { print n + 0 }'
 }
 
-@test "SIGUSR1 asks for the progress, and the run goes on" {
+@test "SIGUSR1 prints the progress, and the run continues" {
 	coord
 	serve
 	work
@@ -160,7 +161,7 @@ sums() {
 	assert_equal "$(grep -c '"op":"train"' results)" 40
 }
 
-@test "it can be asked before there is anybody, and before any request" {
+@test "SIGUSR1 works before there are members, and before any request" {
 	local first
 	launch ps-coord -b "$at/c" -s "$at/s" -m model.ps -o results requests
 	coord=$pid
@@ -168,7 +169,7 @@ sums() {
 	until grep -q '^SigBlk:.*[2367abef]..$' "/proc/$coord/status"; do
 		kill -0 "$coord"
 	done
-	kill -USR1 "$coord"	# it waits for somebody to write requests
+	kill -USR1 "$coord"	# the coordinator waits for a writer of requests
 	exec 6< <(exec tail -n +1 -f --pid="$coord" "$log" 3>&-)
 	exec 7>requests
 	says "ps-coord: step "
@@ -184,7 +185,7 @@ sums() {
 	assert_equal "$(wc -l <results)" 3
 }
 
-@test "what is asked is answered by the quiet, too, and in the log" {
+@test "SIGUSR1 works with --quiet, too, and writes to the log" {
 	coord -q --log="$PWD/log"
 	serve
 	work
@@ -196,7 +197,7 @@ sums() {
 	assert_equal "$(wc -l <log)" 1
 }
 
-@test "who is asked time and again loses nothing" {
+@test "a coordinator that gets SIGUSR1 again and again loses no step" {
 	coord -v
 	serve
 	work
@@ -211,14 +212,14 @@ sums() {
 		ps-coord.0.log
 }
 
-@test "the other programs end by SIGUSR1, as ever" {
+@test "the other programs end by SIGUSR1, as by default" {
 	serve
 	kill -USR1 "$server"
 	wait "$server" || status=$?
 	assert_equal "$status" 138
 }
 
-@test "the file is there during the run, and its figures are the results'" {
+@test "the file exists during the run, and its values agree with the results" {
 	coord --status=run.prom
 	shows 'phase{phase="greet"}' 1
 	sound run.prom
@@ -234,7 +235,7 @@ sums() {
 	assert_equal "$(figure 'worker_up{worker="0"}')" 1
 	assert_equal "$(figure 'server_up{server="0"}')" 1
 	assert_equal "$(figure steps_waiting)" 0
-	# A weight, a bias, and the same again for adagrad.
+	# The server has a weight, a bias, and a slot of adagrad for each.
 	assert_equal "$(figure 'server_bytes{server="0"}')" 16
 	assert_equal "$(figure 'server_beside{server="0"}')" 0
 	assert_equal "$(figure 'server_step_pull_bytes{server="0"}')" 8
@@ -253,7 +254,7 @@ sums() {
 		$(figure 'worker_steps_total{worker="1"}')))" 450
 	assert_equal "$(figure 'worker_steps_total{worker="1"}')" \
 		"$(grep -c '"worker":"worker:1"' results)"
-	# Loss and metrics are of the last 50.
+	# Loss and metrics are those of the last 50 steps.
 	tail -n 50 results | sed 's/.*"loss":\([^,]*\),.*/\1/' | LC_ALL=C awk \
 		-v loss="$(figure loss)" \
 		'{ n += $1 } END { exit !((n / 50 - loss) ^ 2 < 1e-12) }'
@@ -262,7 +263,7 @@ sums() {
 	assert_output ""
 }
 
-@test "what a killed worker had is retried, and it is no longer up" {
+@test "the steps of a killed worker are retried, and it is no longer up" {
 	coord --status=run.prom --lease=2s
 	serve
 	work
@@ -285,7 +286,7 @@ sums() {
 	assert_equal "$(figure steps_total)" "$(grep -c '"loss"' results)"
 }
 
-@test "slots of rounds, epochs and checkpoints are told" {
+@test "replicas of rounds, epochs and checkpoints are in the file" {
 	mkdir ckpt
 	serve -d "$PWD/ckpt"
 	launch ps-work -c "$at/c"
@@ -314,7 +315,7 @@ sums() {
 	assert_equal "$(figure checkpoints_failed_total)" 0
 }
 
-@test "a run that broke off counts on, and a step that fails is counted" {
+@test "a resumed run continues its counters, and counts failed steps" {
 	mkdir ckpt
 	serve -d "$PWD/ckpt"
 	work
@@ -341,7 +342,7 @@ sums() {
 	assert_equal "$(figure steps_total)" "$(grep -c '"loss"' results)"
 }
 
-@test "a reader never sees half of it, however fast the run is" {
+@test "a reader never sees an incomplete file, even of a fast run" {
 	coord --status=run.prom --results=none --pack=16
 	serve
 	work
@@ -361,7 +362,7 @@ sums() {
 	ends
 }
 
-@test "it is written no more than about once a second" {
+@test "the file is written about once a second at most" {
 	local written
 	mkdir out
 	coord --status=out/run.prom --results=none --pack=16
@@ -385,7 +386,7 @@ sums() {
 	ends
 }
 
-@test "a file that cannot be made is one line, before the run begins" {
+@test "a file that cannot be made is one error, before the run begins" {
 	mkdir folder
 	ln -s run.prom link
 	echo "what was there" >results
@@ -407,7 +408,7 @@ sums() {
 	assert_equal "$(<results)" "what was there"
 }
 
-@test "a file that cannot be written any more is a warning, and tried again" {
+@test "a file that can no longer be written is a warning, and tried again" {
 	mkdir out
 	coord --status=out/run.prom
 	serve
@@ -420,7 +421,7 @@ sums() {
 	mv away out
 	shown() { [ "$(figure steps_total out/run.prom)" = "$1" ]; }
 	until shown 20; do kill -0 "$coord"; done
-	# Once more, and to the end.
+	# The same again, until the end of the run.
 	mv out away
 	says "--status: cannot create out/.tmp-run.prom~: No such file or"
 	echo train 5 >&7
@@ -429,7 +430,7 @@ sums() {
 	assert_equal "$(grep -c '"op":"train"' results)" 25
 }
 
-@test "a name of a model may be any" {
+@test "the name of a model may have any characters" {
 	local name=$'a \"b"\\c\nd'
 	cp model.ps "$name"
 	serve
@@ -440,10 +441,10 @@ sums() {
 	grep -F 'model="a \"b\"\\c\nd"' run.prom
 }
 
-@test "every metric is in the manual page, and none else" {
+@test "the manual page has every metric, and no other" {
 	mkdir ckpt
 	serve -d "$PWD/ckpt"
-	# Some are there only if a codec, or a relay, is.
+	# Some metrics exist only with a codec, or with a relay.
 	sed -i 's/^logit = dense x/h = dense x units=2000\nlogit = dense h/' \
 		model.ps
 	coord --checkpoint="$PWD/ckpt" -d data.csv --status=run.prom \
@@ -464,8 +465,8 @@ sums() {
 	[ "$(wc -l <told)" -gt 30 ]
 }
 
-# Both files are in one folder that node_exporter reads.
-@test "two runs of a machine have no series in common" {
+# node_exporter reads both files from one folder.
+@test "two runs on a machine have no series in common" {
 	for i in 1 2; do
 		ps-local -q -- --repeat data.csv -- ps-coord -m model.ps \
 			--status="run$i.prom" --results=none \

@@ -1,5 +1,5 @@
-# ps-node under a launcher: Slurm, MPI, an Indexed Job.  A launcher tells each
-# task its place by variables of the environment.
+# ps-node under a launcher: Slurm, MPI, an Indexed Job.  A launcher gives each
+# task its rank and size in environment variables.
 
 load lib.bash
 load counting.bash
@@ -13,15 +13,15 @@ setup() {
 	PATH=$PWD/bin:$PATH
 }
 
-# stand_in PROGRAM - with what is on standard input.
+# stand_in PROGRAM - make a stand-in of the program from standard input.
 stand_in() {
 	cat >"bin/$1"
 	chmod +x "bin/$1"
 }
 
-# fake_slurm - srun as the real one: a task for each rank, with what it is
-# told, one output for all, and the highest status of them.  Nodes are
-# addresses of the loopback that nobody else is likely to listen at.
+# fake_slurm - make a srun that works as the real one: it runs a task for each
+# rank, with its variables, passes on the output of all, and ends with the
+# highest status.  Nodes are loopback addresses that other programs hardly use.
 fake_slurm() {
 	stand_in srun <<-'EOT'
 		#!/bin/bash
@@ -68,7 +68,7 @@ fake_slurm() {
 	export SLURM_JOB_ID=$$
 }
 
-# told NAME=VALUE... -- OPTION... - the cluster that such a task has.
+# told NAME=VALUE... -- OPTION... - run ps-node as a task with these variables.
 told() {
 	local words=()
 	while [ "$1" != -- ]; do
@@ -79,7 +79,7 @@ told() {
 	run -0 env PATH="$PWD/fake:$PATH" "${words[@]}" ps-node "$@"
 }
 
-# shown - programs that print what they are told of the cluster.
+# shown - make programs that print their arguments and cluster.
 shown() {
 	mkdir fake
 	for program in ps-coord ps-work ps-serve; do
@@ -91,7 +91,7 @@ shown() {
 	done
 }
 
-@test "what Slurm tells becomes a cluster, with several tasks a node" {
+@test "variables of Slurm become a cluster, with several tasks a node" {
 	shown
 	slurm=(SLURM_NTASKS=6 SLURM_JOB_NODELIST='n[09-11],m'
 		SLURM_TASKS_PER_NODE='2(x2),1(x2)' SLURM_JOB_ID=161)
@@ -107,21 +107,22 @@ shown() {
 	assert_output --partial "ps-work -q {\"sparseCluster\": {$at, \
 \"worker\": {\"2\": \"m:20064\"}}, \"task\": {\"type\": \"worker\", \
 \"index\": 2}}"
-	# Its step goes before its job; and in turn.
+	# Variables of the step override those of the job; a cyclic distribution
+	# works, too.
 	told "${slurm[@]}" SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=4 \
 		SLURM_STEP_NODELIST='a[1-2]b[3,5]' SLURM_STEP_ID=3 \
 		SLURM_STEP_TASKS_PER_NODE='1(x4)' --
 	assert_output --partial '"chief": ["a1b3:20256"], "ps": {"0": "a1b5:'
 	told "${slurm[@]}" SLURM_PROCID=4 SLURM_DISTRIBUTION=cyclic --
 	assert_output --partial '"worker": {"2": "n09:20065"}'
-	# Whoever says it himself is believed.
+	# TF_CONFIG overrides the launcher's variables.
 	told "${slurm[@]}" SLURM_PROCID=4 TF_CONFIG='{"cluster": {"chief":
 		["c:1"], "ps": ["p:1"], "worker": ["w:1"]}, "task": {"type":
 		"worker", "index": 0}}' --
 	assert_output --partial '["w:1"]'
 }
 
-@test "what other launchers tell becomes a cluster" {
+@test "variables of other launchers become a cluster" {
 	shown
 	mpi=(OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3)
 	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=4 --
@@ -132,7 +133,7 @@ shown() {
 	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts=hosts \
 		--port=7000
 	assert_output --partial '["a:7000"], "worker": {"1": "b:7000"'
-	# As MPICH writes it, and an editor of another system.
+	# This file is in MPICH's format, with line ends of another system.
 	printf '%s\r\n' a:3 '' 'b max_slots=9' >hosts
 	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts=hosts
 	assert_output --partial '["a:2222"], "worker": {"1": "b:2222"'
@@ -165,7 +166,7 @@ and a worker"
 		SLURM_TASKS_PER_NODE='2(x2)' SLURMD_NODENAME=n2 ps-node
 	assert_output "ps-node: task 1 is on n2, not on n1: say \
 --distribution=block to srun"
-	# A list, or a number, that was cut short or mistyped names nobody.
+	# A list, or a number, that is cut short or mistyped is refused.
 	for list in 'n[1-3' 'n1-3]' 'n]1-3['; do
 		run -78 env JOB_COMPLETION_INDEX=1 ps-node --hosts="$list"
 		assert_output "ps-node: '$list' in the list of hosts has no \
@@ -187,9 +188,10 @@ number"
 	assert_output --partial "--hosts: needs an argument"
 }
 
-@test "mpirun in a job of Slurm says which task is which" {
+@test "in a job of Slurm the variables of mpirun have precedence" {
 	shown
-	# A task has the variables of the job's script, or of mpirun's daemon.
+	# A task also has the Slurm variables of the job's script, or of
+	# mpirun's daemon.
 	script=(SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_JOB_NODELIST=n1
 		SLURM_TASKS_PER_NODE=4)
 	told "${script[@]}" OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3 \
@@ -205,8 +207,8 @@ number"
 	run -78 env "${script[@]}" OMPI_COMM_WORLD_SIZE=4 \
 		OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_LOCAL_SIZE=2 ps-node
 	assert_output "ps-node: where are the other tasks? say --hosts"
-	# srun itself sets PMI_RANK for its own tasks; a shell of its may be
-	# alone, and leave them to others.
+	# srun sets PMI_RANK for its own tasks, too; in a nested shell PMI_SIZE
+	# may be 1, while Slurm's variables are those of the whole step.
 	srun=(SLURM_PROCID=2 SLURM_STEP_NUM_TASKS=3 SLURM_JOB_ID=160
 		SLURM_STEP_NODELIST='n[1-3]' SLURM_STEP_TASKS_PER_NODE='1(x3)')
 	told "${srun[@]}" PMI_RANK=2 PMI_SIZE=3 --
@@ -215,7 +217,7 @@ number"
 	assert_output --partial '"worker": {"0": "n3:20000"'
 }
 
-@test "servers beside workers are the first ones, behind the tasks' ports" {
+@test "servers beside workers come first, with ports after those of tasks" {
 	shown
 	for rank in 0 1 2 3; do
 		told OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=$rank -- \
@@ -233,7 +235,8 @@ number"
 		ps-serve -d x -t ps:1 W": {"1": "b:2223"}, P {"1": "b:2225"}
 		ps-work -v W": {"1": "b:2223"}, P {"1": "b:2225"}
 	EOT
-	# Of TF_CONFIG it is known who is where; one of two has none beside it.
+	# TF_CONFIG has the hosts of all tasks; with --beside=1 one of two
+	# workers has no server.
 	cluster='{"cluster": {"chief": ["c:1"], "ps": ["a:1"],
 		"worker": ["a:2", "b:2"]}}'
 	told -- -f "$cluster" -t worker:1 --beside=1
@@ -250,7 +253,7 @@ number"
 	assert_output --partial "--beside: 'x' is not a number"
 }
 
-@test "a task of two programs has the status of the worker, and ends whole" {
+@test "a task of two programs has the worker's status, and ends both" {
 	cluster='{"cluster": {"chief": ["c:1"], "ps": ["a:1"],
 		"worker": ["a:2"]}}'
 	status_of() {	# WORKER SERVER
@@ -281,19 +284,20 @@ number"
 		"ps-serve ended,ps-work ended,"
 }
 
-# As on a cluster: the job of the manual, with what it needs beside it.
+# job - prepare the job of the manual, and its files.
 job() {
 	fake_slurm
 	counting
 	"$SRC/t/helper/sessions.sh" "$SRC/man/ps-node.1" | sh
 	mv count.ps model.ps
 	mv one.svm train.svm
-	# A worker that comes when all is done waits for another run.
+	# Wait for all workers: one that starts after the end would wait for
+	# another run.
 	sed -i 's/ --suspend / --min-workers=3&/' job
 	(umask 077; head -c 30 /dev/urandom | base64 >key)
 }
 
-@test "the job for Slurm in the manual runs, and passes its status on" {
+@test "the job for Slurm in the manual runs, and has the run's status" {
 	job
 	echo train 30 >requests
 	run -0 --separate-stderr timeout 60 sh job
@@ -310,7 +314,7 @@ job() {
 	[ ! -e controlled ]
 }
 
-@test "results are all that the tasks of a launcher print" {
+@test "the tasks of a launcher print only results" {
 	job
 	for shape in "3 6" "2 6" "1 4" "6 6" "3 7"; do
 		# shellcheck disable=SC2086 # two words
@@ -339,13 +343,13 @@ job() {
 	counted 30 run
 }
 
-# child PID NAME - the program of that name that is a child of this one.
+# child PID NAME - print the pid of the child with this name.
 child() {
 	ps --ppid "$1" -o pid=,comm= |
 		awk -v name="$2" '$2 == name { print $1 }'
 }
 
-@test "a worker and a server that are killed cost the job nothing" {
+@test "a killed worker and a killed server cost the job no step" {
 	job
 	sed -i 's/ -o results / -B 1 -o results /' job
 	seq 3000 >requests
@@ -370,7 +374,7 @@ started again"
 	counted 3000 run
 }
 
-@test "a task that is told to end has time to, and is not started again" {
+@test "a task that is asked to end gets time to, and is not restarted" {
 	stand_in ps-work <<-'EOT'
 		#!/bin/bash
 		trap 'echo "$BASHPID has ended" >>ended; exit 3' HUP TERM
@@ -397,7 +401,7 @@ started again"
 		rm ended
 		assert_equal "$(cat log)" ""
 	done
-	# So often, and no more.
+	# A task is restarted --restarts times.
 	stand_in ps-work <<-'EOT'
 		#!/bin/sh
 		echo x >>begun

@@ -1,5 +1,5 @@
-# The model on the command line: from standard input, with names that stand for
-# values, and with partitioners for some of its variables.
+# Options about the model: a model from standard input, values for names in it,
+# and partitioners and places for some of its variables.
 
 load lib.bash
 
@@ -7,7 +7,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	daemons=()
 	cat >model.ps <<-'EOT'
-		# ${rate} is what is tried
+		# ${rate} is the value to set
 		input    x     sparse[4]
 		label    y     binary
 		logit  = linear x
@@ -19,28 +19,29 @@ setup() {
 	echo 'train 3' >requests
 }
 
-# trained DIRECTORY OPTION... - train, with a checkpoint there.
+# trained DIRECTORY OPTION... - train, with checkpoints in the directory.
 trained() {
 	ps-local -C "$1" -- --repeat train.svm -- ps-coord -B 4 --results=none \
 		--checkpoint="$1" "${@:2}"
 }
 
-# one STATUS LINE COMMAND... - ends with the status, and says that alone.
+# one STATUS LINE COMMAND... - check that the command ends with the status and
+# prints only this line.
 one() {
 	run "-$1" --separate-stderr "${@:3}"
 	assert_equal "$stderr" "$2"
 	assert_output ""
 }
 
-@test "a name in the model is the value of -D, and the checkpoint has that" {
+@test "a name in the model has the value of -D, which checkpoints keep" {
 	sed 's/\${rate}/0.25/' model.ps >plain.ps
 	trained plain -m plain.ps requests
 	trained by-name -m model.ps -D rate=0.25 requests
 	run -0 ps-ckpt diff plain by-name
-	# Other rates are other values.
+	# Another rate gives other weights.
 	trained other -m model.ps --define=rate=0.5 requests
 	run -1 ps-ckpt diff plain other
-	# Who has the checkpoint needs no value.
+	# A program that reads the checkpoint needs no -D.
 	rm model.ps
 	run -0 ps-ckpt show by-name
 	assert_line --partial model.ps
@@ -55,7 +56,7 @@ one() {
 	assert_output 1
 }
 
-@test "a value may be several words, and others make another model" {
+@test "a value may have several words, and another value is reported" {
 	sed -i 's/optimizer .*/optimizer ${how}/' model.ps
 	trained ckpt -m model.ps -D 'how=sgd momentum=0.5' requests
 	run -0 --separate-stderr trained ckpt -m model.ps \
@@ -86,7 +87,7 @@ which begins with no digit$try" ps-coord -m model.ps -s 1 -D 'a b=1'
 		ps-ckpt ls -D rate=1 .
 }
 
-@test "a plain \${ is written \$\${" {
+@test "a literal \${ is written \$\${" {
 	printf 'x,y\n${a},1\nb,0\n' >train.csv
 	printf '%s\n' 'input x string vocab=$${a},b num_oov_indices=0' \
 		'label y binary' 'z = linear x' \
@@ -117,7 +118,7 @@ say -D rate=VALUE" ps-coord -m - -s 1 requests <model.ps
 		ps-coord -m - -s 1 requests </dev/null
 }
 
-@test "a vocabulary of a model from standard input is in our folder" {
+@test "a vocabulary of a model from standard input is in the current folder" {
 	printf '%s\n' 'input x string vocab_file=words' 'label y binary' \
 		'z = linear x' 'loss binary_crossentropy z from_logits=true' \
 		>words.ps
@@ -157,7 +158,8 @@ wide_model() {
 	EOT
 }
 
-# parts OPTION... - each variable and how many shards it has, by the plan.
+# parts OPTION... - write each variable and its number of shards, by the plan,
+# to parts.
 parts() {
 	run -0 --separate-stderr ps-coord --plan -s 3 -m wide.ps "$@"
 	sed -nE 's|^([^ ]+) .* [0-9]+/([0-9]+) +[0-9]+\.\..*|\1 \2|p' \
@@ -200,7 +202,7 @@ BYTES above 0; try 'ps-coord --help'" \
 		ps-coord -m wide.ps -s 3 --partition=fixed@u
 }
 
-# on OPTION... - each shard and its server, by the plan.
+# on OPTION... - write each shard and its server, by the plan, to on.
 on() {
 	run -0 --separate-stderr ps-coord --plan -s 4 -m wide.ps "$@"
 	awk '$5 ~ /\.\./ { print $1, $4, $6 }
@@ -264,11 +266,12 @@ servers; try 'ps-coord --help'" ps-coord -m wide.ps -s 4 --place='u/*@3-2'
 		o/kernel 0/1 0
 		o/bias 0/1 1
 	EOT
-	# None are left for tables: these are on all.
+	# With servers beside all workers tables are on all servers.
 	on --beside=4 --partition='fixed:4@e/*'
 	[ "$(awk '/^e/ { print $3 }' on | sort -u | wc -l)" = 4 ]
-	# A network of 4 (512 + 16 + 1) 512 + 4 (512 + 1) bytes, 2 * 3 / 4 of it
-	# each way, if its parts were of one size.
+	# The dense variables have 4 (512 + 16 + 1) 512 + 4 (512 + 1) bytes; in
+	# a step of 4 workers a host sends and receives 2 * 3 / 4 of that, if
+	# its parts have one size.
 	grep -q 'when each of 4 workers takes a step:' <<<"$output"
 	awk '/a worker with the server beside it/ {
 		m = 4 * (529 * 512 + 513)
@@ -287,7 +290,7 @@ say --beside=N; try 'ps-coord --help'" ps-coord --plan -s 4 -m wide.ps --beside
 	[ "$(grep -c ' beside$' <<<"$output")" = 2 ]
 }
 
-@test "variables that are cut each in their way learn the same" {
+@test "variables with partitioners of their own learn the same" {
 	sed 's/\${rate}/1/' model.ps >plain.ps
 	trained whole -m plain.ps requests
 	ps-local -s 3 -C cut -- --repeat train.svm -- ps-coord -B 4 \

@@ -11,7 +11,7 @@ need_programs() {
 	export TMPDIR=$PWD
 }
 
-# need_numpy - python3 is one that has it, as the package of the system does.
+# need_numpy - use a python3 that has NumPy, or skip the test.
 need_numpy() {
 	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
 		skip "no NumPy for /usr/bin/python3"
@@ -20,20 +20,20 @@ need_numpy() {
 	PATH=$PWD/python:$PATH
 }
 
-# metric NAME - of the last evaluation among the lines of the output.
+# metric NAME - print a score of the last evaluation in the output.
 metric() {
 	grep '"op":"eval"' <<<"$output" | tail -n 1 |
 		sed -E "s/.*\"$1\":([0-9.e+-]+).*/\1/"
 }
 
-# holds EXPRESSION - in awk's arithmetic.
+# holds EXPRESSION - whether the expression of awk is true.
 holds() {
 	awk "BEGIN { exit !($1) }" || fail "not $1"
 }
 
 @test "avengers: the tutorial's model is perfect by the fourth epoch" {
 	need_programs
-	# Where there is no such locale it is that of C.
+	# On a system without this locale it is the C locale.
 	run -0 --separate-stderr env LC_ALL=de_DE.UTF-8 \
 		"$SRC/examples/avengers/run"
 	assert_line --index 0 --regexp \
@@ -73,7 +73,7 @@ holds() {
 	EOT
 }
 
-@test "fm: it finds the pairs, on made up and on real data" {
+@test "fm: it finds the pairs, on synthetic and on real data" {
 	need_programs
 	run -0 --separate-stderr "$SRC/examples/fm/run"
 	holds "$(metric auc) > 0.83"
@@ -82,7 +82,7 @@ holds() {
 	holds "$(metric log_loss) < 0.9 * 0.02802"
 }
 
-@test "cross: a layer of one's own finds the pairs as well" {
+@test "cross: an external layer finds the pairs as well" {
 	need_programs
 	need_numpy
 	run -0 --separate-stderr "$SRC/examples/cross/run"
@@ -90,7 +90,7 @@ holds() {
 	assert_equal "$stderr" ""
 }
 
-@test "tower: steps of one's own train the table below, too" {
+@test "tower: a step program trains the table below it, too" {
 	need_programs
 	need_numpy
 	run -0 --separate-stderr "$SRC/examples/tower/run"
@@ -109,7 +109,7 @@ holds() {
 	run -64 "$SRC/examples/mnist/run"
 }
 
-@test "what fails in an example is its status" {
+@test "an example has the status of the command that fails" {
 	need_programs
 	printf '%s\n' '1 1:1' '0 2:1' '0 2:1' >train.svm
 	run -66 "$SRC/examples/a9a/run" train.svm missing
@@ -120,12 +120,12 @@ holds() {
 	run -66 "$SRC/examples/mnist/run" missing missing missing missing
 }
 
-# The pages' sessions build on each other within a page; see sessions.sh.
+# The sessions of a page build on each other; see sessions.sh.
 @test "the sessions in the manual pages run, and print what they show" {
 	need_programs
 	need_numpy
 	for page in "$SRC"/man/*.[1-9]; do
-		# Those of this one run in t/81-pipelines.
+		# The sessions of this page run in t/81-pipelines.
 		[ "$page" != "$SRC/man/ps-pipelines.7" ] || continue
 		"$SRC/t/helper/sessions.sh" "$page" >session
 		mkdir "$(basename "$page")"
@@ -145,7 +145,7 @@ holds() {
 		daemons+=("$!")
 		timeout 30 sh -c "until ls $signal | grep -q '^ps-local'; do
 			:; done"
-		# As a terminal does, to all of them.
+		# A terminal sends the signal to all programs of the group.
 		kill -s "$signal" -- "-$!"
 		status=0
 		wait "$!" || status=$?
@@ -155,7 +155,7 @@ holds() {
 	done
 }
 
-@test "an example that is given other arguments says which it takes" {
+@test "an example with wrong arguments prints its usage" {
 	local usage
 	need_programs
 	while read -r example arguments; do

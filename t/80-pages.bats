@@ -1,10 +1,11 @@
-# The manual pages say what the programs do. t/80-examples.bats runs the
+# The manual pages describe what the programs do.  t/80-examples.bats runs the
 # sessions in them, and t/00-house.bats compares their usage with that of the
 # programs.
 
 load lib.bash
 
-# The options of a page in its order, by letter or else by name: "b", "plan".
+# explained - print the options of a page in its order, by letter or else by
+# name: "b", "plan".
 explained() {
 	sed -nE 's/^\.It Fl -?([A-Za-z][A-Za-z-]*)( .*)?$/\1/p' "$1"
 }
@@ -33,7 +34,7 @@ explained() {
 		[ -e "$SRC/man/$program.1" ] || continue
 		explained "$SRC/man/$program.1" >order
 		[ "$(wc -l <order)" -gt 5 ]
-		# Without regard to case, the capital first: B, b, batch.
+		# The order ignores case, with capitals first: B, b, batch.
 		sed 's/./\U&&/' order | LC_ALL=C sort -c ||
 			fail "$program.1"
 	done
@@ -51,7 +52,8 @@ explained() {
 	done
 }
 
-# Every form of request, good and bad, and a worker whose data ends badly.
+# The run has every form of request, valid and not, and a worker with a bad
+# record.
 @test "every key of a result is in ps-request(5)" {
 	cat >model.ps <<-'EOT'
 		input x sparse[2]
@@ -85,7 +87,7 @@ explained() {
 	diff /dev/null missing
 }
 
-@test "the files that pskit-internals(7) names are there" {
+@test "the files that pskit-internals(7) names exist" {
 	sed -nE 's/^\.(Pq )?Pa ([^ ]+).*/\2/p' \
 		"$SRC/man/pskit-internals.7" | sort -u >files
 	[ "$(wc -l <files)" -ge 30 ]

@@ -5,7 +5,8 @@
 load lib.bash
 load minimal.bash
 
-# fresh - make the folder pskit: the tree, and in it what ./bootstrap built.
+# fresh - make the folder pskit: the tree, with the programs that ./bootstrap
+# builds.
 fresh() {
 	local program
 	mkdir pskit pskit/bin
@@ -26,19 +27,19 @@ setup() {
 	fresh
 	has_no_more
 	"$SRC/t/helper/readme.sh" "$SRC/README.md" >all
-	# We are in the midst of that.
+	# Leave out make check, which runs this test.
 	grep -vx './bootstrap && make check .*' all >typed
 	assert_equal "$(($(wc -l <all) - $(wc -l <typed)))" 1
 }
 
-@test "the commands in README run, with what a fresh machine has" {
+@test "the commands in README run, with the programs of a fresh machine" {
 	mkdir tmp home
 	cd pskit || return
 	run -0 --separate-stderr timeout 250 env -i PATH="$PWD/../usr" \
 		HOME="$PWD/../home" TMPDIR="$PWD/../tmp" sh -e ../typed
 	[ "$stderr" = "" ] || fail "$stderr"
 	assert_line --index 4 "Evaluation accuracy: 1.000000"
-	# 30,000 examples, 32 a step.
+	# An epoch has 30,000 examples, 32 in a step.
 	assert_equal "$(grep -c '"op":"train".*"epoch":1,' <<<"$output")" 938
 	assert_equal "$(grep -cx '"loss":[0-9.e-]*' <<<"$output")" 5000
 	[ "$(grep -c '"op":"train"' <<<"$output")" -ge $((938 + 300 + 200)) ]
@@ -52,7 +53,7 @@ setup() {
 	assert_output ""
 }
 
-@test "what README has the reader look at is there" {
+@test "the files and options that README names exist" {
 	# shellcheck disable=SC2016 # Markdown
 	grep -o 'man man/[a-z-]*\.[0-9]' "$SRC/README.md" | sort -u >pages
 	[ "$(wc -l <pages)" -gt 3 ]
@@ -65,7 +66,7 @@ setup() {
 	while read -r file; do
 		assert_exists "$SRC/$file"
 	done <files
-	# Options that its prose names are those of its programs.
+	# Each option in its prose is one of the programs.
 	for program in $(programs); do
 		"$program" --help
 	done >usages
@@ -78,7 +79,7 @@ setup() {
 	diff /dev/null missing
 }
 
-@test "the set-up that is tested is the one that README has" {
+@test ".ci/run tests the set-up that README has" {
 	[ -e "$SRC/.ci/run" ] || skip "no .ci/run"
 	grep -o '^./bootstrap && [^#]*[^# ]' all >set-up
 	assert_equal "$(wc -l <set-up)" 2
@@ -87,7 +88,7 @@ setup() {
 	done <set-up
 }
 
-@test "what types README on other machines types each command, and counts" {
+@test "typist.sh types each command, and counts them" {
 	need_terminal
 	command -v script >/dev/null || skip "no script(1)"
 	cat >commands <<-'END'
@@ -113,7 +114,7 @@ setup() {
 	assert_equal "${lines[-1]}" "10 lines, 1 failed"
 	run sort counted
 	assert_output $'3\na "line"'
-	# What is cut off, and a shell that ends, are not taken for success.
+	# An incomplete command, and a shell that ends early, are failures.
 	echo "echo 'open" >commands
 	run -1 timeout 60 "$SRC/t/helper/typist.sh" commands bash --norc -i
 	assert_equal "${lines[-1]}" "0 lines, 1 failed"
@@ -124,7 +125,7 @@ setup() {
 }
 
 # Each session of pskit(7) runs in t/80-examples and t/81-pipelines.
-@test "what TensorFlow's tutorial calls is in README's table and in pskit(7)" {
+@test "calls of TensorFlow's tutorial are in README's table and in pskit(7)" {
 	local name
 	sed -n '/^| TensorFlow/,/^$/p' "$SRC/README.md" >table
 	mandoc -Tascii "$SRC/man/pskit.7" | sed 's/.\x08//g' |

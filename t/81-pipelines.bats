@@ -18,11 +18,11 @@ setup() {
 	for program in $(programs); do
 		ln -s "$(command -v "$program")" bin
 	done
-	ln -s /usr/bin/python3 bin	# for one of them, with NumPy
+	ln -s /usr/bin/python3 bin	# one session uses it, with NumPy
 }
 
-# runs SESSIONS FOLDER SHELL - all of them do, by that shell and the programs of
-# that folder and ours; a line that fails is the last one of the trace.
+# runs SESSIONS FOLDER SHELL - run the sessions with the shell, the programs of
+# the folder and those of pskit; a line that fails is the last one of the trace.
 runs() {
 	mkdir "work.$1"
 	cd "work.$1" || return
@@ -42,14 +42,14 @@ $(tail -n 20 <<<"$stderr")"
 	[ "$(grep -c '^\.Ss ' "$page")" -ge 20 ]
 }
 
-@test "the pipelines run with what a minimal system has, by its sh" {
+@test "the pipelines run with the programs and the sh of a minimal system" {
 	local data
 	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
 		skip "no NumPy for /usr/bin/python3"
 	has_no_more
 	runs pipelines "$PWD/usr" sh
 	assert_output ""
-	# awk has said what jq must say.
+	# jq must print the number that awk has printed.
 	command -v jq >/dev/null || skip "no jq: its lines did not run"
 	data=$(sed -n 's/^\.Dl \(jq .*\)/\1/p' "$page")
 	[ "$data" != "" ]
@@ -58,13 +58,13 @@ $(tail -n 20 <<<"$stderr")"
 	assert_output 0.6931
 }
 
-@test "TensorFlow's table runs with what a minimal system has, by its sh" {
+@test "TensorFlow's table runs with the programs of a minimal system" {
 	grep -q 'TF_CONFIG=' table
 	has_no_more
 	runs table "$PWD/usr" sh
 }
 
-# has_busybox - make the folder usr, of its tools, or skip the test.
+# has_busybox - make the folder usr with the tools of busybox, or skip the test.
 has_busybox() {
 	local applet
 	command -v busybox >/dev/null || skip "no busybox"

@@ -1,4 +1,4 @@
-# The benchmarks run and print what they must, however fast they are.
+# The benchmarks run and print valid lines; their speed does not matter.
 
 load lib.bash
 
@@ -10,13 +10,14 @@ setup() {
 	export BENCH_SIZE=tiny PEERS=$PWD/none
 }
 
-# run_benches NAME... - as "make bench" does, on little work.
+# run_benches NAME... - run benchmarks as "make bench" does, with little work.
 run_benches() {
 	PATH=$BUILD/t/bench:$PATH BUILD=$PWD/build timeout 120 \
 		"$SRC/t/bench/run" "$@"
 }
 
-# The lines that are not {"bench":NAME,...} with all that the table wants.
+# misfits NAME - print the lines that are not {"bench":NAME,...} with all fields
+# of the table.
 misfits() {
 	local number='[0-9.e+-]+'
 	grep -vE "^\{\"bench\":\"$1\",\"case\":\"[^\"]+\",\
@@ -26,7 +27,7 @@ misfits() {
 (,\"(target|most)\":$number)?\}$" || true
 }
 
-@test "every benchmark measures something, and says so in lines of one kind" {
+@test "every benchmark prints figures, in lines of one format" {
 	local each
 	sed -n 's|^BENCHES += %D%/||p' "$SRC/t/bench/local.mk" >names
 	[ -s names ]
@@ -39,8 +40,8 @@ misfits() {
 	done <names
 }
 
-# build FOLDER FIGURE... - one whose benchmark of this name has these figures,
-# run by run.
+# build FOLDER FIGURE... - make a build whose benchmark $name prints these
+# figures, one in each run.
 build() {
 	mkdir -p "$1/t/bench" "$1/bin"
 	printf '%s\n' "${@:2}" >"$1/figures"
@@ -59,19 +60,19 @@ compare() {
 	BUILD=$PWD/new SRC=$PWD/new PAIRS=6 "$SRC/t/bench/compare" old "$name"
 }
 
-@test "a build is slower than another if that is more than chance" {
+@test "a build is slower than another if the difference is significant" {
 	name=figures-of-a-test
 	build old 100 104 96 101 99 100
 	build new 90 94 88 91 92 89
 	run -1 --separate-stderr compare
 	assert_line --regexp '^b: c, beside a +0.907 .* to 0.9[0-9]+  slower$'
 	assert_line "1 rows, 1 failed"
-	# As much less, but by chance.
+	# The same difference is not significant if figures vary more.
 	build old 100 104 96 101 99 100
 	build new 50 150 60 120 100 95
 	run -0 --separate-stderr compare
 	assert_line "1 rows, 0 failed"
-	# Two in a hundred are let pass; and of seconds more are worse.
+	# A loss of 2 % is accepted; and more seconds are worse.
 	build old 100 100 100 100 100 100
 	build new 98 98 98 98 98 98
 	run -0 --separate-stderr compare
@@ -80,7 +81,7 @@ compare() {
 	build new 110 110 110 110 110 110
 	UNIT=s run -1 --separate-stderr compare
 	assert_line --regexp '^b: c, beside a +0.909 '
-	# One that fails in one of them is not a row.
+	# A benchmark that fails in one build has no row.
 	build old 1 1 1 1 1 1
 	printf '#!/bin/sh\nexit 1\n' >"new/t/bench/$name"
 	run -1 --separate-stderr compare
@@ -89,14 +90,14 @@ compare() {
 	assert_output "compare: PAIRS: '1' is not a number from 2 on"
 }
 
-@test "none is no benchmark" {
+@test "a call without a benchmark is an error" {
 	echo kept >"$RESULTS"
 	run -64 run_benches --json
 	assert_output "usage: run [--json] BENCH...; make bench runs all"
 	assert_equal "$(<"$RESULTS")" kept
 }
 
-@test "one that fails is said so, and fails them all, but not the others" {
+@test "a benchmark that fails is reported, and the others still run" {
 	mkdir bin
 	ln -s /bin/false bin/broken
 	PATH=$PWD/bin:$PATH
@@ -105,7 +106,7 @@ compare() {
 	[[ $output == *'"bench":"startup"'* ]]
 }
 
-@test "a benchmark without the programs that it is about fails" {
+@test "a benchmark whose programs fail is a failure" {
 	mkdir bin
 	printf '#!/bin/sh\nexit 1\n' >bin/ps-local
 	chmod +x bin/ps-local
@@ -116,7 +117,7 @@ compare() {
 	[[ $stderr == *"nothing was measured"* ]]
 }
 
-@test "the peers find room in a tree that is built where its sources are" {
+@test "the peers are installed in a tree that is built in its sources" {
 	unset PEERS
 	cp "$SRC/t/bench/peers" build/t/bench/peers
 	mkdir bin
@@ -137,7 +138,7 @@ rest() {
 	printf '"against":"%s","peer_figure":%s,"ratio":%s,"%s":%s' "$@"
 }
 
-@test "the table says which figures fall short" {
+@test "the table marks figures that miss their target" {
 	printf '{"bench":"%s","case":"%s","figure":%s,"unit":"%s",%s}\n' \
 		a b 3.2e6 x/s "$(rest c 4e6 0.8 target 0.9)" \
 		d e 10 s "$(rest f 20 0.5 most 1)" >lines
@@ -148,7 +149,8 @@ rest() {
 	[[ ${lines[2]} =~ ^d\ +e\ +10\ +s\ +20\ +f\ +0.5\ +\<=\ 1$ ]]
 }
 
-# far OPTION... - machines so far from each other, and who is called at two.
+# far OPTION... - make three machines with this network, of which 1 and 2 are
+# one site, and start trip.py on 1.
 far() {
 	PATH=$BUILD/t/bench:$PATH
 	net true 2>none || [ $? != 77 ] || skip "$(<none)"
@@ -158,7 +160,8 @@ far() {
 	start net -i 1 /usr/bin/python3 "$SRC/t/helper/trip.py" 10.77.0.1
 }
 
-# takes SECONDS NODE BYTES - no less than that, to say so much and hear.
+# takes SECONDS NODE BYTES - check that a node needs at least SECONDS to send
+# BYTES and get an answer.
 takes() {
 	net -i "$2" /usr/bin/python3 "$SRC/t/helper/trip.py" 10.77.0.1 "$3" \
 		>took
@@ -166,21 +169,21 @@ takes() {
 		fail "$(<took) s"
 }
 
-@test "machines that are far from each other, but for those of one site" {
+@test "machines are far from each other, except within a site" {
 	far -d 200ms -j 1ms
 	takes 0.8 3 10
 	far -d 60000ms
 	takes 0 2 10
 }
 
-@test "a link that is narrow" {
+@test "a link with a low rate" {
 	far -r 1
 	takes 2 3 250000
 	far -r 0.01
 	takes 0 2 250000
 }
 
-@test "a link that loses some, or all" {
+@test "a link that loses some packets, or all" {
 	far -l 10
 	takes 0 3 10000
 	far -l 100
@@ -189,7 +192,7 @@ takes() {
 	takes 0 2 10
 }
 
-@test "net ends as its command does" {
+@test "net has the status of its command" {
 	PATH=$BUILD/t/bench:$PATH
 	net true 2>none || [ $? != 77 ] || skip "$(<none)"
 	run -3 net sh -c 'exit 3'
@@ -208,7 +211,7 @@ takes() {
 	run -0 "$SRC/t/bench/plot" curves out.svg
 	assert_output out.svg
 	grep -q '</svg>' out.svg
-	# On a dark page nobody sees black.
+	# Black text would be invisible on a dark page.
 	grep -q '<text' out.svg
 	run ! grep 'fill="black"' out.svg
 	run -66 "$SRC/t/bench/plot" missing out.svg
