@@ -398,8 +398,8 @@ coordinator() {
 		--journal=journal requests
 	assert_output "ps-coord: journal: it is the journal of a run with\
  another model, seed, number of servers, partitions or batches of a step\
- (--accumulate), or other use of data (-d) or a queue (--queue): give the\
- options of that run, or remove the journal to begin anew"
+ (--accumulate), or other use of --mode=sync, data (-d) or a queue\
+ (--queue): give the options of that run, or remove the journal to begin anew"
 	coordinator
 	submit <<<status | grep -q '"op":"status","step":0'
 }

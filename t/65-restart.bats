@@ -147,6 +147,33 @@ need_numpy() {
 	assert_not_exists "$dir/journal"
 }
 
+# resumes MODE OTHER THIRD - a run of MODE cannot be resumed as OTHER, but as
+# THIRD.
+resumes() {
+	rm -rf "${dir:?}"/*
+	: >results
+	serve 0
+	serve 1
+	work
+	coord -o results --mode="$1" requests
+	lines 200
+	dies "$coord"
+	run -78 ps-coord -b "ipc://$PWD/c" -s "$servers" -m model.ps -B 2 \
+		--checkpoint="$dir" --partition=fixed:2 -o results \
+		--mode="$2" requests
+	assert_output --partial "or other use of --mode=sync, data (-d) or a"
+	coord -o results --mode="$3" requests
+	wait "$coord"
+	counted 600
+}
+
+@test "ps-coord resumes rounds by --mode=sync only, other runs by any other" {
+	need_numpy
+	echo train 600 >requests
+	resumes sync async sync
+	resumes async sync ssp:2
+}
+
 @test "a background evaluation is done again, and has one result" {
 	need_numpy
 	sed 1q data.csv >big.csv

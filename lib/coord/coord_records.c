@@ -49,6 +49,8 @@ records_pack_run(struct pack *out, const struct coord *c)
 	pack_uint(out, plan_hash(c));
 	pack_uint(out, c->plan.seed);
 	pack_uint(out, c->plan.batches);
+	/* Servers count rounds otherwise than steps of their own. */
+	pack_uint(out, c->o.mode == MODE_SYNC);
 	pack_uint(out, c->o.servers);
 	pack_uint(out, c->o.samplers ? samplers_datasets(c->o.samplers) : 0);
 	pack_uint(out, c->o.queue);

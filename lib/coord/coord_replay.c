@@ -59,9 +59,9 @@ replay_run(struct coord *c, struct unpack *u, struct fail *f)
 		return fail(f, FAIL_CONFIG, "it is the journal of a run with "
 			    "another model, seed, number of servers, "
 			    "partitions or batches of a step (--accumulate), "
-			    "or other use of data (-d) or a queue (--queue): "
-			    "give the options of that run, or remove the "
-			    "journal to begin anew");
+			    "or other use of --mode=sync, data (-d) or a "
+			    "queue (--queue): give the options of that run, "
+			    "or remove the journal to begin anew");
 	}
 	u->next += ours.size;
 	pack_release(&ours);
