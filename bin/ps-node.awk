@@ -15,10 +15,10 @@
 # Printed are how often a task is to be started again, how many servers are
 # beside workers, and the cluster.
 
-function fail(text) {
+function fail(text, status) {
 	print "ps-node: " text >"/dev/stderr"
-	failed = 1
-	exit 78
+	failed = status ? status : 78
+	exit failed
 }
 
 function env(name, otherwise) {
@@ -50,6 +50,8 @@ function find_slurm(    job) {
 function find_listed(all) {
 	if (hosts != "" && env("from") == hosts)
 		listed = 1
+	else if (hosts ~ /\//)
+		fail(hosts ": there is no such file of hosts", 66)
 	else if (hosts != "")
 		list = hosts
 	else if (all != "" && all == size) {
@@ -133,8 +135,20 @@ function read_list(s,    i, c, depth, name) {
 	}
 }
 
+function next_port(name,    p) {
+	p = port + on[name]++
+	if (p > 65535)
+		fail("--port=" port ": no more ports are left on " name)
+	return p
+}
+
+# A name becomes a part of JSON; whether a host has it is found out later.
 function put(name) {
-	nth[places + 0] = port + on[name]++
+	if (name !~ /^[-0-9A-Za-z.:_]+$/ || name ~ /:[^:]*[g-zG-Z]/) {
+		gsub(/[^ -~]/, "?", name)
+		fail("'" name "' in the list of hosts is no name")
+	}
+	nth[places + 0] = next_port(name)
 	at[places + 0] = name
 	places++
 }
@@ -172,7 +186,7 @@ function put_beside(    i, worker) {
 	for (i = 0; i < beside; i++) {
 		worker = servers + 1 + i
 		at["beside" i] = at[worker]
-		nth["beside" i] = port + on[at[worker]]++
+		nth["beside" i] = next_port(at[worker])
 	}
 }
 
@@ -233,7 +247,7 @@ BEGIN {
 
 END {
 	if (failed)
-		exit 78
+		exit failed
 	read_list(list)
 	if (tasks != "")
 		spread()
@@ -241,7 +255,9 @@ END {
 		put(host[i])
 	if (size == "")
 		size = places
-	if (size < servers + 2 || servers + (beside != "") < 1)
+	if (servers < 1 && beside == "")
+		fail("--servers=0: without --beside there must be a server", 64)
+	if (size < servers + 2)
 		fail(size " tasks are too few for a chief, --servers=" servers \
 			" and a worker")
 	workers = size - servers - 1

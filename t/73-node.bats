@@ -145,6 +145,8 @@ shown() {
 	printf '%s\n' fe80::1 '[fe80::2]' ::3 b >hosts
 	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts=hosts
 	assert_output --partial '["[fe80::1]:2222"], "worker": {"1": "b:2222"'
+	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts=<(cat hosts)
+	assert_output --partial '["[fe80::1]:2222"], "worker": {"1": "b:2222"'
 	told PMI_RANK=1 PMI_SIZE=3 -- --hosts='a,[fe80::2],fe80::3'
 	assert_output --partial '["a:2222"], "ps": {"0": "[fe80::2]:2222"'
 	printf '%s\n' a a b b >nodes
@@ -172,6 +174,15 @@ and a worker"
 		assert_output "ps-node: '$list' in the list of hosts has no \
 matching brackets"
 	done
+	for name in 'n 1' 'n"1' 'n\1' n1:x $'n\xff'; do
+		run -78 env JOB_COMPLETION_INDEX=1 ps-node --hosts="$name,b,c"
+		assert_output "ps-node: '${name/$'\xff'/?}' in the list of \
+hosts is no name"
+	done
+	for file in no/file /tmp; do
+		run -66 env JOB_COMPLETION_INDEX=1 ps-node --hosts="$file"
+		assert_output "ps-node: $file: there is no such file of hosts"
+	done
 	for range in 3-1 a-c 1- 1-2-3 ''; do
 		run -78 env JOB_COMPLETION_INDEX=1 ps-node --hosts="n[$range]"
 		assert_output "ps-node: '$range' in the list of hosts is no \
@@ -183,7 +194,16 @@ range"
 	assert_output "ps-node: the launcher's number of tasks is '3x', not a \
 number"
 	run -64 ps-node --servers=x
-	assert_output --partial "--servers: 'x' is not a number"
+	assert_output --partial "--servers: 'x' is not a whole number"
+	run -64 env JOB_COMPLETION_INDEX=1 ps-node --hosts=a,b,c --servers=0
+	assert_output --partial "--servers=0: without --beside there must be a"
+	for port in 0 65536; do
+		run -64 ps-node --port=$port
+		assert_output --partial "--port: '$port' is not a whole number \
+from 1 to 65535"
+	done
+	run -78 env JOB_COMPLETION_INDEX=0 ps-node --hosts=a,a,c --port=65535
+	assert_output "ps-node: --port=65535: no more ports are left on a"
 	run -64 ps-node --hosts
 	assert_output --partial "--hosts: needs an argument"
 }
@@ -250,7 +270,9 @@ number"
 		--hosts=a,b,c,d --beside=4
 	assert_output "ps-node: --beside=4: there are only 3 workers"
 	run -64 ps-node --beside=x
-	assert_output --partial "--beside: 'x' is not a number"
+	assert_output --partial "--beside: 'x' is not a whole number"
+	run -64 ps-node --beside=0
+	assert_output --partial "--beside: '0' is not a whole number from 1"
 }
 
 @test "a task of two programs has the worker's status, and ends both" {
