@@ -469,6 +469,18 @@ scored() {
 @test "an output that cannot be written is an error" {
 	made dir 1
 	run -73 ps-ckpt convert dir /nonexistent/x.npz
+	# It would be replaced, and whoever reads it would wait.
+	mkfifo pipe.npz
+	ln -s all.npz link.npz
+	mkdir folder.npz
+	for kind in pipe link folder; do
+		run -73 ps-ckpt convert dir $kind.npz
+		assert_output "ps-ckpt: $kind.npz exists, but is not a plain\
+ file"
+	done
+	assert [ -p pipe.npz ]
+	assert [ -L link.npz ]
+	assert [ ! -e all.npz ]
 	run -74 bash -c "ps-ckpt cat dir emb/embeddings >/dev/full"
 	run -74 bash -c "ps-ckpt show dir >/dev/full"
 	nothing

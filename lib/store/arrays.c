@@ -32,8 +32,10 @@ arrays_write(const char *path, const struct arrays_source *source,
 {
 	const struct arrays_format *format = arrays_format(path, f);
 	struct disk_file file = { .fd = -1 };
-	int r = format ? disk_create(&file, path, f) : -1;
+	int r = format ? disk_check_plain(path, f) : -1;
 
+	if (r == 0)
+		r = disk_create(&file, path, f);
 	if (r == 0)
 		r = format->write(&file, source, f);
 	if (r == 0)

@@ -334,16 +334,24 @@ disk_replace(const char *path, const void *bytes, size_t size,
 }
 
 int
-disk_probe(const char *path, struct fail *f)
+disk_check_plain(const char *path, struct fail *f)
 {
-	struct disk_file file;
 	struct stat st;
 
-	/* The rename would replace a link or a device. */
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return fail(f, FAIL_CREATE, "%s exists, but is not a plain "
 			    "file",
 			    path);
+	return 0;
+}
+
+int
+disk_probe(const char *path, struct fail *f)
+{
+	struct disk_file file;
+
+	if (disk_check_plain(path, f) < 0)
+		return -1;
 	if (create_for_readers(&file, path, f) < 0)
 		return -1;
 	disk_abandon(&file);

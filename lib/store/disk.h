@@ -82,6 +82,10 @@ void disk_abandon(struct disk_file *);
  */
 int disk_replace(const char *path, const void *, size_t, struct fail *);
 
+/* Check that there is a plain file at a path, or nothing: a new file would
+   replace a link, a pipe or a device.  Return 0, or -1 (FAIL_CREATE). */
+int disk_check_plain(const char *path, struct fail *);
+
 /* Check that disk_replace() can write a file: the folder must be writable, and
    anything but a plain file at the path is refused.  Return 0 or -1. */
 int disk_probe(const char *path, struct fail *);
