@@ -109,6 +109,15 @@ peers() {
 	done
 }
 
+@test "a duration that is 0 by default may be 0" {
+	printf '%s\n' 'input x sparse[4]' 'label y float' 'p = linear x' \
+		'loss mean_absolute_error p' >model.ps
+	for zero in 0 0s; do
+		run -0 ps-coord --plan -s 1 -m model.ps --step-timeout=$zero
+		run -66 ps-eval -C none --follow --idle=$zero -w 1ms x.svm
+	done
+}
+
 @test "a log that cannot be written is an error" {
 	for program in $(peers); do
 		run -73 "$program" --log=/nonexistent/log

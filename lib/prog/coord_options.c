@@ -332,7 +332,7 @@ read_option(struct coord_settings *s, int c)
 			break;
 	case SPLIT:	s->split = cli_bytes(); break;
 	case STATUS:	s->status = optarg; break;
-	case STEP_TIMEOUT: o->step_timeout_ms = cli_duration(); break;
+	case STEP_TIMEOUT: o->step_timeout_ms = cli_limit(); break;
 	case SUSPEND:	o->suspend = true; break;
 	case VOCAB_ANYWHERE: s->anywhere = true; break;
 	case WIRE:
