@@ -95,6 +95,28 @@ serve() {
 	counted 600
 }
 
+@test "a server whose log folder is gone ends with 74, and can begin again" {
+	counting
+	serve
+	local lost=$log
+	conduct -s "$at" --checkpoint=ckpt --every=200
+	work
+	ask 150
+	done_steps 150
+	rm -r ckpt/log-0
+	ask 250
+	status=0
+	wait "$server" || status=$?
+	assert_equal "$status" 74
+	run -0 cat "$lost"
+	assert_output --partial "cannot open ckpt/log-0"
+	serve
+	done_steps 250
+	ends
+	wait "$server"
+	counted 400
+}
+
 @test "a log can have only one server" {
 	serve
 	run -75 ps-serve --durable=wal -d ckpt

@@ -187,7 +187,7 @@ list_segments(struct wal *l, struct fail *f)
 	uint64_t number;
 
 	if (!d)
-		return fail_sys(f, FAIL_NOINPUT, "cannot open %s", l->folder);
+		return fail_sys(f, FAIL_IO, "cannot open %s", l->folder);
 	while ((e = readdir(d))) {
 		if (!text_uint(e->d_name, &number))
 			continue;
