@@ -174,6 +174,29 @@ resumes() {
 	resumes async sync ssp:2
 }
 
+@test "ps-coord refuses a file of requests with fewer lines than were read" {
+	need_numpy
+	serve 0
+	serve 1
+	work
+	seq 600 >requests
+	coord -o results requests
+	lines 200
+	dies "$coord"
+	mv requests all
+	seq 601 605 >requests
+	run -65 ps-coord -b "ipc://$PWD/c" -s "$servers" -m model.ps -B 2 \
+		--checkpoint="$dir" --partition=fixed:2 -o results requests
+	assert_output --regexp "requests: [0-9]+ lines of requests were read \
+before, and it has only 5: put them back, or remove the journal"
+	assert_exists "$dir/journal"
+	# More lines are new requests; the last one may lack its newline.
+	{ cat all; printf 601; } >requests
+	coord -o results requests
+	wait "$coord"
+	counted 601
+}
+
 @test "a background evaluation is done again, and has one result" {
 	need_numpy
 	sed 1q data.csv >big.csv

@@ -314,10 +314,10 @@ journal_file_begin(struct journal_file *j, struct coord *coord,
 	const int fd = replay_all(j, coord, f) < 0 ? -1 :
 		stream_create(output, f);
 	/* Without an output no run is begun, and so none can break off. */
-	const int resumed = fd < 0 ? -1 : coord_start(coord, &line, written, f);
+	int resumed = fd < 0 ? -1 : coord_start(coord, &line, written, f);
 
 	if (resumed > 0 && stream_is_file(in->fd))
-		in->skip = line;
+		resumed = stream_pass(in, line, f) < 0 ? -1 : 1;
 	else if (resumed > 0 && line > 0)
 		log_warn("%s cannot be rewound: %llu lines were read before "
 			 "the restart, and whether lines that come now were "

@@ -55,7 +55,7 @@ stream_read(struct stream *in, struct fail *f)
 		in->at = 0;
 	}
 	if (in->text.size > MAX_LINE)
-		return fail(f, FAIL_DATA, "%s: a line without a newline",
+		return fail(f, FAIL_DATA, "%s: a line of more than 16 MiB",
 			    in->name);
 	in->end = n == 0;
 	if (n > 0)
@@ -64,6 +64,33 @@ stream_read(struct stream *in, struct fail *f)
 		 in->text.data[in->text.size - 1] != '\n')
 		text_add_bytes(&in->text, "\n", 1);
 	return 0;
+}
+
+int
+stream_pass(struct stream *in, uint64_t lines, struct fail *f)
+{
+	off_t at = lseek(in->fd, 0, SEEK_CUR);
+	char bytes[READ_BYTES], last = '\n';
+	uint64_t found = 0;
+	ssize_t n;
+
+	in->skip = lines;
+	while ((n = pread(in->fd, bytes, sizeof(bytes), at)) > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			found += bytes[i] == '\n';
+		last = bytes[n - 1];
+		at += n;
+	}
+	if (n < 0)
+		return fail_sys(f, FAIL_IO, "cannot read %s", in->name);
+	found += last != '\n';
+	if (found >= lines)
+		return 0;
+	return fail(f, FAIL_DATA, "%s: %llu lines of requests were read "
+		    "before, and it has only %llu: put them back, or remove "
+		    "the journal to begin anew", in->name,
+		    (unsigned long long)lines,
+		    (unsigned long long)found);
 }
 
 uint64_t
