@@ -47,12 +47,14 @@ _pskit() {
 		case ${program##*/}:${COMP_WORDS[i]} in
 		ps-local:--) program=ps-work ;;
 		ps-work:--) program=ps-local ;;
-		ps-local:*ps-coord | ps-local:*ps-eval | ps-local:*ps-ckpt)
+		ps-local:*ps-coord | ps-local:*ps-eval | ps-local:*ps-ckpt | \
+		ps-local:*ps-submit)
 			program=${COMP_WORDS[i]} ;;
 		ps-*:--chief) program=ps-coord ;;
 		ps-*:--worker) program=ps-work ;;
 		ps-*:--ps) program=ps-serve ;;
 		ps-*:--evaluator) program=ps-eval ;;
+		ps-*:--relay) program=ps-relay ;;
 		*) given+=" ${COMP_WORDS[i]} " ;;
 		esac
 	done

@@ -209,6 +209,10 @@ completes() {
 	assert_output "--shard="
 	completes ps-node --chief --mode = a
 	assert_output "async"
+	completes ps-node --chief -m x --relay --si
+	assert_output "--site="
+	completes ps-local ps-submit --de
+	assert_output "--detach"
 }
 
 @test "bootstrap --help prints its usage, and does nothing" {
