@@ -405,6 +405,22 @@ policies() {
 	done
 }
 
+@test "ps-coord that a signal ends tells of requests that it has not read" {
+	start ps-serve -b "$at/s"
+	launch ps-work -c "$at/c" --repeat data.csv
+	yes 'train 1000' | head -n 100000 >requests
+	mkfifo results
+	ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 requests \
+		>results 2>coord.log 3>&- &
+	coord=$!
+	daemons+=("$coord")
+	{ read -r _; cat >rest & } <results
+	ends "$coord" 0
+	run -0 cat coord.log
+	assert_output --regexp "^ps-coord: requests given up: [0-9]+,\
+ and those that were not read yet$"
+}
+
 @test "also when the reader does not read, once the run is asked to end" {
 	start ps-serve -b "$at/s" -d "$PWD/ckpt"
 	launch ps-work -c "$at/c" --repeat data.csv

@@ -32,6 +32,7 @@
 struct end {
 	uint64_t asked_ms;	/* when a signal asked to stop; or 0 */
 	uint64_t deadline_ms;	/* for members to leave */
+	bool unread;		/* the signal came before the last request */
 	bool server_gone;	/* the run ends for lack of a server */
 	bool servers_notified;	/* all have acknowledged STOP or BYE */
 };
@@ -74,8 +75,10 @@ stop_members(struct coord *c, uint64_t now)
 
 	/* The exit status does not say it. */
 	if (c->end->asked_ms && ending_output_is_open(c) && given_up > 0)
-		report_warning(c, "requests given up: %llu",
-			       (unsigned long long)given_up);
+		report_warning(c, "requests given up: %llu%s",
+			       (unsigned long long)given_up,
+			       c->end->unread ? ", and those that were not "
+			       "read yet" : "");
 	if (m.kind == MESSAGE_STOP)
 		sync_drop_residuals(c, WIRE_NONE);
 	ending_stop(c);
@@ -196,6 +199,10 @@ end_ask(struct coord *c, uint64_t now)
 {
 	struct fail none = { 0 };
 
+	if (!c->end->asked_ms)
+		c->end->unread = !ending_had_last_request(c) &&
+			!(submitters_open(c->submitters) &&
+			  submitters_closed(c->submitters, SUBMITTER_OWN));
 	c->end->asked_ms = now;
 	if (c->o.suspend && ending_output_is_open(c) &&
 	    ending_state(c) != ENDING_DRAIN)
@@ -312,16 +319,17 @@ end_check_drain(struct coord *c, uint64_t now)
 	const uint64_t asked = c->end->asked_ms;
 	const bool late = asked && now - asked >= c->o.grace_ms;
 	const double grace = (double)c->o.grace_ms / 1000;
+	const uint64_t left = queue_next(c->queue) - queue_watermark(c->queue);
 
-	if (late && ending_state(c) == ENDING_SUSPEND)
+	/* None is left if what has not ended is run again for a server. */
+	if (late && (ending_state(c) == ENDING_SUSPEND || left == 0))
 		report_warning(c, "not all steps in flight have ended within "
 			       "%g s",
 			       grace);
 	else if (late)
 		report_warning(c, "not all steps in flight have ended within "
 			       "%g s: steps given up: %llu", grace,
-			       (unsigned long long)(queue_next(c->queue) -
-						    queue_watermark(c->queue)));
+			       (unsigned long long)left);
 	if (late || (ending_state(c) == ENDING_SUSPEND && servers_end(c, now)))
 		end_as_asked(c, now);
 }
