@@ -30,7 +30,7 @@ static const char local[] =
 
 static struct model_fixture fixture;
 
-/* The gradient of some batches, whole, and what else comes of them. */
+/* The full gradient of some batches, with loss and metrics. */
 struct total {
 	float *gradient[32];
 	double loss;
@@ -56,7 +56,7 @@ total_end(struct total *t)
 	metric_release(&t->state[0]);
 }
 
-/* What has been computed, to a gradient of zeros. */
+/* Adds the computed gradient to zeros, as a full gradient. */
 static void
 spread(struct compute *c, struct total *t)
 {
@@ -74,7 +74,7 @@ spread(struct compute *c, struct total *t)
 	t->examples += compute_examples(c);
 }
 
-/* Batch k of the fixture's, as a step of its own. */
+/* Computes batch k of the fixture as a step of its own. */
 static void
 alone(size_t k, struct total *t)
 {
@@ -99,7 +99,7 @@ alone(size_t k, struct total *t)
 	fixture.batch = all;
 }
 
-/* Node (level, at) of the tree over so many batches, each computed alone. */
+/* Computes node (level, at) of the tree over count batches, each alone. */
 static void
 node(unsigned level, size_t at, size_t count, struct total *t)
 {
@@ -188,9 +188,10 @@ test_trees(void)
 	accumulator_free(a);
 }
 
-/* ---- copies that train themselves ---- */
+/* ---- local steps ---- */
 
-/* As the optimizer of the local line has it; what is averaged is added up. */
+/* Trains w on batch k with the optimizer of the local line, and adds the moving
+   averages to sum. */
 static void
 train_alone(size_t k, float *const *w, struct total *sum)
 {
@@ -214,7 +215,7 @@ train_alone(size_t k, float *const *w, struct total *sum)
 	total_end(&t);
 }
 
-/* What batches of SIZE come to, each by itself and behind the one before. */
+/* Trains on batches of SIZE one after the other, as local steps do. */
 static void
 one_by_one(size_t batches, struct total *sum)
 {

@@ -15,7 +15,7 @@
 static uint64_t count[UPDATES];		/* what it should be */
 static uint64_t date[ROWS];		/* of each row; 0: it is not there */
 
-/* The oldest before an update goes: from both, or from neither. */
+/* Removes the rows that were last updated before this update, from both. */
 static bool
 forget(struct age_histogram *d, uint64_t before)
 {
@@ -47,7 +47,7 @@ touch(struct age_histogram *d, size_t row, uint64_t update)
 	date[row] = update;
 }
 
-/* Rows are touched, some often and some never again; some updates by none. */
+/* Updates rows, some often and some never again; some updates have no rows. */
 static bool
 go_on(struct age_histogram *d, struct rng *rng, uint64_t from, uint64_t to)
 {
@@ -88,7 +88,7 @@ main(void)
 	}
 	named(same, "rows are counted, and forgotten, by their updates");
 
-	/* As they come out of a checkpoint: in no order. */
+	/* A checkpoint gives the rows in any order. */
 	for (size_t i = 0; i < ROWS; i++)
 		touch(&d, i, 1 + rng_below(&rng, 3 * AGE_HISTOGRAM_NEW));
 	copy = age_histogram_copy(&d);
@@ -99,7 +99,7 @@ main(void)
 		;
 	clear(&copy);
 
-	/* An update that nobody has come to takes no more than others. */
+	/* An update far ahead of the others takes no more memory. */
 	age_histogram_add(&d, 5);
 	age_histogram_add(&d, (uint64_t)1 << 60);
 	age_histogram_add(&d, 7);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What comes of a line of a step; the words of the failure, if there is one. */
+/* The result of a line of a step, or the text of the failure. */
 static const struct {
 	const char *line;
 	enum answer is;
@@ -105,7 +105,8 @@ test_values(void)
 	   a.examples == 3);
 }
 
-/* As it was written, but for what would break or hide a line. */
+/* A result is kept as it was written, except for characters that would break or
+   hide a line. */
 static void
 test_result(void)
 {
@@ -157,7 +158,7 @@ test_large_result(void)
 	text_release(&a.result);
 }
 
-/* A name that no metric of a model can have is no reason to write beyond. */
+/* A metric's name that is too long for a model overflows no buffer. */
 static void
 test_sizes(void)
 {
@@ -192,7 +193,7 @@ test_layers(void)
 	   ANSWER_NONE);
 }
 
-/* Of W, which is wanted of 4 x 1, and of y, of two examples. */
+/* Reads the shapes of W, which must be 4 x 1, and of y, for two examples. */
 static bool
 shapes(const char *text, enum fail_kind kind, const char *why)
 {

@@ -14,7 +14,7 @@
 #define FLOATS	2500		/* more than two blocks, and some */
 #define UPDATES	4
 
-/* Of what the floats are after UPDATES updates. */
+/* The optimizers, and the hash of the floats after UPDATES updates. */
 static const struct {
 	const char *name, *settings;
 	uint64_t digest;
@@ -82,7 +82,7 @@ how(const struct optimizer *o, uint64_t t)
 			       .t = t, .examples = examples[t % 3] };
 }
 
-/* One float at a time: no loop to make wide. */
+/* Updates one float at a time, so that no loop is vectorized. */
 static void
 alone(const struct optimizer *o, struct floats x, const float *g, uint64_t t)
 {
@@ -101,7 +101,8 @@ alone(const struct optimizer *o, struct floats x, const float *g, uint64_t t)
 	}
 }
 
-/* Together: in place, then from one place to another, at any address. */
+/* Updates all floats at once: in place, then from one array to another, at any
+   address. */
 static void
 together(const struct optimizer *o, struct floats *x, const float *g,
 	 uint64_t t)
@@ -120,7 +121,7 @@ together(const struct optimizer *o, struct floats *x, const float *g,
 	free(odd);
 }
 
-/* As rows, last first. */
+/* Updates rows by pointers, the last row first. */
 static void
 as_pointers(const struct apply *a, struct floats x, const float *g,
 	    size_t width)
@@ -142,7 +143,7 @@ as_pointers(const struct apply *a, struct floats x, const float *g,
 	free(row);
 }
 
-/* By their numbers: neighbours, then every second one of the others. */
+/* Updates rows by numbers: neighbours, then every second one of the others. */
 static void
 as_numbers(const struct apply *a, struct floats x, const float *g,
 	   size_t width)
@@ -168,7 +169,7 @@ as_numbers(const struct apply *a, struct floats x, const float *g,
 	free(number);
 }
 
-/* What is not a whole row is one of its own. */
+/* Updates rows of this width; the rest of the floats is a row of its own. */
 static void
 as_rows(const struct optimizer *o, struct floats x, const float *g,
 	size_t width, uint64_t t)
@@ -226,7 +227,7 @@ one_kind(size_t k)
 	free(all.value);
 }
 
-/* So many that they are copied in several blocks. */
+/* Copies more rows than a block has. */
 static void
 copied(void)
 {

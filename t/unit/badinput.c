@@ -9,7 +9,7 @@ static struct input in[3], label;
 static size_t inputs;
 static struct reader_options options;
 
-/* What reading the files comes to; to be freed. */
+/* Reads the files; returns the error, to be freed. */
 static char *
 outcome(const char *files)
 {
@@ -28,7 +28,8 @@ says(const char *files, const char *expected)
 	return same;
 }
 
-/* Files of that text, named as the format would have it. */
+/* Do files of this text and format, with the name of the format, give this
+   error? */
 static bool
 bad(const char *file, const char *text, const char *expected)
 {
@@ -90,7 +91,7 @@ test_svmlight(void)
 	files_put("nul.svm", "1 1:1\n1 2:1\0 3:1\n", 17);
 	ok(says("nul.svm", "65 nul.svm:2: a NUL byte"));
 
-	/* Also where ids have more than 32 bits, and where they are any. */
+	/* The same for ids of more than 32 bits, and for hashed ids. */
 	in[0].hashed = true;
 	ok(bad("a.svm", "1 18446744073709551616:1", "65 a.svm:1: id "
 	       "18446744073709551616 is out of range, "
@@ -101,7 +102,7 @@ test_svmlight(void)
 	       "4294967303 after 4294967303; they must ascend"));
 	in[0].hashed = false;
 
-	/* The last file is as good as none. */
+	/* The error is in the last file. */
 	files_text("good.svm", "1 1:1\n");
 	ok(says("good.svm,none.svm",
 		"66 none.svm: No such file or directory"));
@@ -120,7 +121,7 @@ test_svmlight(void)
 	ok(bad("a.svm", "1 1:1", "65 a.svm: it is read as svmlight, which "
 	       "feeds models of one input, sparse or float; this one has 1, x "
 	       "of another kind (-F says another format)"));
-	/* What is not there has no format. */
+	/* A missing file is an error before its format is guessed. */
 	ok(says(".", "66 .: it is a directory"));
 	ok(says("none", "66 none: No such file or directory"));
 	free(in[0].name);
@@ -182,7 +183,7 @@ test_csv(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		named(bad("a.csv", cases[i].text, cases[i].says),
 		      cases[i].says);
-	/* A name with a NUL in it is none that a text could have. */
+	/* A column name with a NUL is refused. */
 	files_put("nul.csv", "x,id,y\0\n1,2,0\n", 14);
 	ok(says("nul.csv", "65 nul.csv:1: a NUL byte in the name of a column; "
 		"text in UTF-16 is not read"));
@@ -201,7 +202,7 @@ test_csv(void)
 	free(in[1].name);
 }
 
-/* Whatever is said of a field quotes it as it stands in the file. */
+/* Errors quote a field as it is in the file. */
 static size_t
 quoted(const char *field, enum input_kind kind, bool label_too)
 {
@@ -382,7 +383,7 @@ test_options(void)
 	free(in[0].name);
 }
 
-/* A bad record takes its batch with it; the next batch begins behind it. */
+/* A bad record spoils its batch; the next batch begins after the record. */
 static void
 test_going_on(void)
 {
@@ -412,7 +413,7 @@ test_going_on(void)
 	free(in[0].name);
 }
 
-/* Each file cut at every byte, and each of its bits turned. */
+/* Cuts the file at every byte, and flips each of its bits. */
 static size_t
 mutate(const char *file, const char *files)
 {

@@ -75,7 +75,7 @@ test_append(void)
 	batch_append(&b, &a, 0);
 	ok(b.examples == 1 && b.feature[1].offset[1] == 2 &&
 	   b.feature[2].weight[1] == 1 && b.label.value[0] == 2);
-	/* As a reader leaves it that does not read them. */
+	/* A reader that reads no labels leaves this NULL. */
 	a.label.input = NULL;
 	batch_reset(&b);
 	batch_append(&b, &a, 0);
@@ -93,7 +93,7 @@ same_ids(const struct feature *x, const struct feature *y, size_t n)
 		memcmp(x->id, y->id, n * sizeof(*x->id)) == 0;
 }
 
-/* Several at once come to the same as one by one, with what was there. */
+/* Adding several examples at once equals adding them one by one. */
 static void
 test_run(void)
 {
@@ -122,7 +122,8 @@ test_run(void)
 	batch_release(&many);
 }
 
-/* What there is stays; what is like it needs no other room. */
+/* Announcing a size keeps the examples; a batch of this size needs no further
+   memory. */
 static void
 test_expected(void)
 {
@@ -153,7 +154,7 @@ test_expected(void)
 	batch_release(&b);
 }
 
-/* Ids that are gathered are the same, of any size, and wherever they go. */
+/* Gathered ids equal the ids, for any size and in any batch. */
 static void
 test_gathered(void)
 {

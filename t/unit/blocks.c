@@ -26,7 +26,8 @@ static struct model_fixture fixture;
 static struct blocks *blocks;
 static struct batch batch;
 
-/* Records from first on, as they lie or in the order of a seed. */
+/* Writes a block of records from first on, in file order or in the order of a
+   seed. */
 static void
 block_of(struct pack *p, uint64_t seed, uint64_t first, uint64_t count)
 {
@@ -67,7 +68,7 @@ slice(const struct pack *p, uint64_t from, uint64_t count)
 	return got;
 }
 
-/* Record i has 8 ids from i on. */
+/* Does the batch have the right records?  Record i has 8 ids from i on. */
 static bool
 is_right(uint64_t seed, uint64_t first, uint64_t size, uint64_t from,
 	 uint64_t count)
@@ -111,10 +112,10 @@ test(uint64_t seed)
 	block_of(&other, seed, 12100, 6000);
 	ok(slice(&p, 0, FEW) == 1 && is_right(seed, 100, 12000, 0, FEW));
 	ok(slice(&p, 700, MANY) == 1 && is_right(seed, 100, 12000, 700, MANY));
-	/* The rest of it. */
+	/* Read the rest of the block. */
 	ok(slice(&p, 8000, MANY) == 1 &&
 	   is_right(seed, 100, 12000, 8000, 4000));
-	/* While another block may be read. */
+	/* Read a slice while another block may be read ahead. */
 	const struct frame both[] = { frame_of(&p), frame_of(&other) };
 
 	blocks_want(blocks, both, 2);
@@ -125,10 +126,8 @@ test(uint64_t seed)
 	pack_release(&other);
 }
 
-/*
- * Every seventh record of a file is bad: the others keep their numbers, and
- * come in their order, without it.
- */
+/* Every seventh record of a file is bad: the others keep their numbers and
+   their order. */
 static void
 test_holes(const struct record_range_format *how, uint64_t seed)
 {

@@ -153,7 +153,7 @@ fill(size_t examples, struct rng *rng)
 		fixture_add_example(&fixture, rng);
 }
 
-/* The same compute, whoever shares its work. */
+/* A batch gives the same bits with any number of threads. */
 static void
 same_for_all(const char *name, const char *model, struct crew *const *crew,
 	     size_t crews)
@@ -189,7 +189,7 @@ same_for_all(const char *name, const char *model, struct crew *const *crew,
 	fixture_end(&fixture);
 }
 
-/* Blocks are what batches of so many are in a step: without dropout. */
+/* Blocks equal the batches of a step with --accumulate, without dropout. */
 static void
 is_accumulated(const char *name, const char *model, struct crew *crew)
 {
@@ -215,7 +215,7 @@ is_accumulated(const char *name, const char *model, struct crew *crew)
 			    .size = examples / blocks }, state,
 			    &f) == 0);
 	take(&several, fixture.compute, state);
-	/* The loss of batches is not added in a tree. */
+	/* The loss of several batches is not added as a tree. */
 	several.loss = one.loss;
 	named(same(&one, &several), name);
 	release(&one);
@@ -242,7 +242,7 @@ size_of(const float *x, size_t n)
 	return size;
 }
 
-/* A batch that is one block, and the same again and again, in many. */
+/* Compares a batch of one block with a batch that repeats it in many blocks. */
 static void
 is_repeated(const char *name, const char *model, struct crew *crew)
 {

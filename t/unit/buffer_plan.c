@@ -13,7 +13,8 @@
 
 static struct model_fixture fixture;
 
-/* The layer of that name; under it, which has the same, the one it takes. */
+/* Returns the node of the layer with this name; an activation has the same name
+   as its input, which is below it. */
 static const struct node *
 layer(const char *name)
 {
@@ -50,11 +51,11 @@ activations(void)
 	ok(buffer_plan_room(layer("v")) == under("d"));
 	ok(alone(under("d")) && alone(layer("t")) && alone(layer("a")));
 
-	/* Its slope goes by what went into it. */
+	/* Its gradient needs its input. */
 	with(HEAD "t = dense a units=2 activation=gelu\n" LOSS);
 	ok(alone(layer("t")) && alone(under("t")));
 
-	/* What went into it is looked at by others. */
+	/* Another layer needs its input. */
 	with(HEAD "d = dense a units=2\nt = relu d\ne = add d t\n" LOSS);
 	ok(alone(layer("t")));
 	with(HEAD "p = dense a units=1 activation=sigmoid\n"
@@ -67,7 +68,8 @@ activations(void)
 	     "activation=sigmoid\n" LOSS "metric accuracy p\n");
 	ok(!alone(layer("p")));
 
-	/* An input is not to be changed, nor what a layer has to look at. */
+	/* An input must not be changed, nor a value that a layer still
+	   needs. */
 	with(HEAD "t = relu a\n" LOSS);
 	ok(alone(layer("t")));
 	with(HEAD "d = dense a units=2\ns = softmax d\nt = relu s\n" LOSS);
@@ -88,7 +90,7 @@ tables(void)
 	   buffer_plan_stride(layer("g")) == 13);
 	ok(alone(layer("a")) && alone(layer("t")));
 
-	/* What is taken twice can only be in one place, and is its own. */
+	/* A value that is used twice has a buffer of its own. */
 	with(HEAD "g = embedding r dim=4 combiner=sum\nc = concat g a\n"
 	     "d = concat a g\nt = concat c d\n" LOSS);
 	ok(alone(layer("g")));
@@ -98,7 +100,7 @@ tables(void)
 	     "s = reduce_sum e\nt = concat f s\n" LOSS);
 	ok(alone(layer("e")));
 
-	/* Of two axes an example's numbers do not lie in one piece. */
+	/* With two axes the numbers of an example are not contiguous. */
 	with(HEAD "e = embedding w dim=2\nf = embedding w dim=3\n"
 	     "t = concat e f\nu = flatten t\nz = dense u units=1\n"
 	     "loss binary_crossentropy z from_logits=true\n");

@@ -59,7 +59,7 @@ use(const char *first, const char *second)
 	count = *second ? 2 : 1;
 }
 
-/* weight: how a value is printed; NULL: each is 1. */
+/* Writes an svmlight file.  weight: the format of values; NULL: each is 1. */
 static void
 put_svmlight(const char *name, size_t rows, const char *weight)
 {
@@ -157,7 +157,7 @@ put_idx(size_t rows)
 	text_release(&y);
 }
 
-/* ---- what is read ---- */
+/* ---- reading ---- */
 
 static void
 add_feature(struct hash *h, const struct feature *x, size_t examples)
@@ -189,7 +189,8 @@ add_batch(struct hash *h, const struct batch *b)
 		add_feature(h, &b->label, b->examples);
 }
 
-/* Up to so many batches, as a hash of all their bits; to be freed. */
+/* Reads up to this many batches; returns a hash of all their bits as text, to
+   be freed. */
 static char *
 read_all(const struct reader_options *o, size_t size, size_t batches)
 {
@@ -235,7 +236,7 @@ same(const struct reader_options *o, const char *cache, size_t size,
 
 static char found[300];
 
-/* How many there are in a folder; found is one of them. */
+/* Returns the number of caches in a folder; found is one of them. */
 static size_t
 caches(const char *folder, const char *suffix)
 {
@@ -264,7 +265,7 @@ remove_caches(void)
 		unlink(found);
 }
 
-/* The bytes of the one that there is. */
+/* Returns the bytes of the only cache. */
 static char *
 cache_bytes(size_t *size)
 {
@@ -276,8 +277,9 @@ cache_bytes(size_t *size)
 /* ---- tests ---- */
 
 /*
- * Every way of reading, while the cache is made, and when it is there: in the
- * same batches, so large that they are kept gathered, or not, and in others.
+ * Reads an input in every way, without a cache, while one is made and from it:
+ * in batches of the cache's size, large enough to be kept gathered or not, and
+ * in batches of another size.
  */
 static void
 test_same(const char *name, size_t rows)
@@ -356,7 +358,7 @@ test_formats(void)
 	forget();
 }
 
-/* As it would be gathered from the input. */
+/* Are the gathered ids of the cache equal to those of the input? */
 static bool
 gathered_alike(const struct feature *kept, const struct feature *x, size_t n)
 {
@@ -411,7 +413,8 @@ test_gathered(size_t size, size_t rows)
 	forget();
 }
 
-/* Another cache is made, or none is used, when anything is another. */
+/* When the input or an option changes, another cache is made, or none is
+   used. */
 static void
 test_stale(void)
 {
@@ -426,13 +429,14 @@ test_stale(void)
 	ok(same(&o, "", 7, 100) && caches(".", ".pscache") == 1);
 	first = cache_bytes(&size);
 
-	/* Not read again: its cache is what is read. */
+	/* The input is not read again: the cache is. */
 	again = files_get(found, &size_again);
 	ok(same(&o, "", 7, 100) && size == size_again &&
 	   memcmp(first, again, size) == 0);
 	free(again);
 
-	/* Longer; as long but later; earlier, and others in it. */
+	/* The input is longer; it has its length but a later time; it has other
+	   records and an earlier time. */
 	put_svmlight("s.svm", 101, "%g");
 	ok(same(&o, "", 7, 100) && caches(".", ".pscache") == 1);
 	put_svmlight("s.svm", 101, NULL);
@@ -448,7 +452,7 @@ test_stale(void)
 	free(first);
 	free(again);
 
-	/* Read in another way: another cache, and the first one stays. */
+	/* Another option makes another cache, and the first one stays. */
 	in[0].rows = 2000;
 	ok(same(&o, "", 7, 100) && caches(".", ".pscache") == 2);
 	o.unlabelled = true;
@@ -460,7 +464,7 @@ test_stale(void)
 	remove_caches();
 	forget();
 
-	/* Words. */
+	/* The vocabulary changes. */
 	char a[] = "w1", b[] = "w2", *words[] = { a, b };
 
 	put_table("w.csv", 50, ',');
@@ -476,7 +480,7 @@ test_stale(void)
 	ok(same(&o, "", 7, 100) && caches(".", ".pscache") == 2);
 	forget();
 
-	/* The header, which is a record without names. */
+	/* The first line is a header, or a record. */
 	files_text("h.csv", "1,2\n3,4\n");
 	use("h.csv", "");
 	char one[] = "1", two[] = "2", *first_column[] = { one };
@@ -497,7 +501,7 @@ test_stale(void)
 	forget();
 }
 
-/* It is the input's word that counts, and the cache is made again. */
+/* Is a cache with these bytes ignored, and made again? */
 static bool
 refused(const char *bytes, size_t size, const char *good, size_t good_size,
 	size_t batch)
@@ -545,11 +549,11 @@ test_damage(size_t rows, size_t step, size_t batch)
 	forget();
 }
 
-/* ---- a file that tells of more than it has ---- */
+/* ---- a cache with false sizes ---- */
 
 #define BLOCK	128	/* where the first one begins */
 
-/* In a process that has no memory for what it tells of. */
+/* Is a cache with false sizes refused by a process with little memory? */
 static bool
 refused_in_little(const char *bytes, size_t size, const char *good,
 		  size_t good_size)
@@ -571,7 +575,8 @@ refused_in_little(const char *bytes, size_t size, const char *good,
 	return status == 0;
 }
 
-/* Its header, and one block of so many bytes, or as many as it says. */
+/* Writes the header of a good cache and one block of size bytes, whose header
+   has the size "says". */
 static size_t
 put_block(char *to, const char *good, uint32_t says, const char *bytes,
 	  size_t size)
@@ -586,7 +591,8 @@ put_block(char *to, const char *good, uint32_t says, const char *bytes,
 	return BLOCK + sizeof(b) + size;
 }
 
-/* One example, of one id, with keys of 16 million in 131,072 empty blocks. */
+/* Writes one example of one id, with 16 million keys in 131,072 empty
+   blocks. */
 static size_t
 many_keys(char *to)
 {
@@ -632,7 +638,7 @@ test_sizes(void)
 	forget();
 }
 
-/* A reader that has read one batch. */
+/* Opens a reader, and reads one batch. */
 static struct reader *
 begin(struct batch *b)
 {
@@ -672,7 +678,7 @@ test_makers(void)
 	use("m.svm", "");
 	add("x", INPUT_SPARSE, 1000, 1);
 
-	/* One makes it; others read the input meanwhile. */
+	/* One reader makes the cache; others read the input meanwhile. */
 	r = begin(&b);
 	second = begin(&c);
 	ok(finish(second, &c) && caches(".", ".pscache") == 1);
@@ -680,14 +686,14 @@ test_makers(void)
 	ok(finish(r, &b) && caches(".", ".pscache") == 1);
 	ok(!strstr(found, "/.tmp-") && same(&o, "", 64, 1000));
 
-	/* Whoever stops before the end leaves nothing. */
+	/* A reader that stops before the end leaves no cache. */
 	remove_caches();
 	r = begin(&b);
 	batch_release(&b);
 	reader_close(r);
 	equals(caches(".", ".pscache"), 0);
 
-	/* What somebody left who was killed is written over. */
+	/* The file of a killed reader is overwritten. */
 	same(&o, "", 64, 1000);
 	caches(".", ".pscache");
 	snprintf(path, sizeof(path), "./.tmp-%s", found + 2);
@@ -696,7 +702,7 @@ test_makers(void)
 	ok(same(&o, "", 64, 1000) && caches(".", ".pscache") == 1 &&
 	   same(&o, "", 64, 1000));
 
-	/* Of a file that changes meanwhile none is made. */
+	/* A file that changes meanwhile gets no cache. */
 	remove_caches();
 	r = begin(&b);
 	file = fopen("m.svm", "a");
@@ -704,7 +710,7 @@ test_makers(void)
 	fclose(file);
 	ok(finish(r, &b) && caches(".", ".pscache") == 0);
 
-	/* Nor of one that is bad, whosever record it is. */
+	/* Nor does a file with a bad record, even in another reader's part. */
 	put_svmlight("bad.svm", 50, "%g");
 	file = fopen("bad.svm", "a");
 	fputs("1 2:1 1:1\n", file);
@@ -729,13 +735,13 @@ test_trouble(void)
 	use("t.svm", "");
 	add("x", INPUT_SPARSE, 1000, 1);
 
-	/* No room for it. */
+	/* The disk has no room for the cache. */
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &small);
 	ok(same(&o, "", 64, 1000) && caches(".", ".pscache") == 0);
 	setrlimit(RLIMIT_FSIZE, &large);
 
-	/* No folder for it; one of its own. */
+	/* The folder does not exist; then the cache has a folder of its own. */
 	ok(same(&o, "nowhere", 64, 1000) && caches(".", ".pscache") == 0);
 	mkdir("kept", 0777);
 	ok(same(&o, "kept", 64, 1000) && caches("kept", ".pscache") == 1 &&
@@ -746,7 +752,7 @@ test_trouble(void)
 	while (caches("kept", "t.svm") + caches("kept", ".pscache") > 0)
 		unlink(found);
 
-	/* What can be read once only is not kept. */
+	/* The output of a command gets no cache. */
 	use("pipe:cat t.svm", "");
 	ok(same(&piped, "", 64, 1000) && caches(".", ".pscache") == 0);
 	use("none.svm", "");

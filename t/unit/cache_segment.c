@@ -23,7 +23,7 @@ static struct record_range_reader *reader;
 static struct fail why;
 static size_t kept;	/* records of the last walk() that were cached */
 
-/* ---- as the sampler has it ---- */
+/* ---- ranges, as the sampler gives them ---- */
 
 static struct record_range
 span_at(uint64_t record, uint64_t count)
@@ -64,7 +64,8 @@ is_right(const struct batch *b, uint64_t first)
 	return true;
 }
 
-/* Read records as they follow, going on with the last walk if they can. */
+/* Reads count records from first on, with the open reader if they follow its
+   last record. */
 static bool
 walk(uint64_t first, uint64_t count)
 {
@@ -98,7 +99,7 @@ walk(uint64_t first, uint64_t count)
 	return good;
 }
 
-/* ---- what there is ---- */
+/* ---- the segments on disk ---- */
 
 static size_t
 segments(const char *pattern)
@@ -171,14 +172,14 @@ test_whole(const char *name)
 	leave(true);
 	ok(segments("kept/*.pscache") == 3 && segments("kept/.tmp*") == 0);
 	ok(walk(0, ROWS) && kept == ROWS);
-	/* Anywhere, across their borders, and back again. */
+	/* Read in any order, across the borders of segments. */
 	ok(walk(SEGMENT_RECORDS - 5, 10) && kept == 10);
 	ok(walk(ROWS - 8500, 8500) && kept > 8000);
 	ok(walk(12345, 1000) && walk(12000, 1000) && walk(13000, 40000));
 	leave(true);
 }
 
-/* Who begins in the middle of a segment makes the next one. */
+/* A reader that begins in the middle of a segment makes the next one. */
 static void
 test_parts(const char *name)
 {
@@ -187,13 +188,13 @@ test_parts(const char *name)
 	ok(segments("kept/*") == 0 && segments("kept/.tmp*") == 1);
 	leave(true);
 	ok(segments("kept/*.pscache") == 1 && segments("kept/.tmp*") == 0);
-	/* One that is there, between two that are not. */
+	/* One segment exists, between two that do not. */
 	ok(walk(5, ROWS - 5) && kept == SEGMENT_RECORDS);
 	leave(true);
 	equals(segments("kept/*.pscache"), 2);
 	ok(walk(0, ROWS) && kept == ROWS - SEGMENT_RECORDS);
 	ok(walk(3, ROWS - 3) && kept == ROWS - 3);
-	/* What was begun is left when nobody has the patience. */
+	/* A segment that is not complete is dropped. */
 	leave(false);
 	remove_all("kept/*");
 	ok(walk(0, 100));
@@ -201,7 +202,8 @@ test_parts(const char *name)
 	ok(segments("kept/*") == 0 && segments("kept/.tmp*") == 0);
 }
 
-/* It is read from the file then, and made again by who reads its first. */
+/* A damaged segment is read from the file, and made again by the reader of its
+   first record. */
 static void
 test_damage(void)
 {
@@ -220,7 +222,8 @@ test_damage(void)
 	free(segment);
 }
 
-/* Two splits, one of which ends in a segment: both are kept, and read. */
+/* Of two splits, the first ends inside a segment: the segments of both are kept
+   and read. */
 static void
 test_splits(void)
 {
@@ -251,7 +254,7 @@ test_splits(void)
 	}
 }
 
-/* What the coordinator says of a place is no proof of what lies there. */
+/* A position from the coordinator may be wrong: then no segment is kept. */
 static void
 test_lies(void)
 {
@@ -299,7 +302,7 @@ test_stale(struct text *rows)
 	leave(true);
 }
 
-/* A number of such a file, and its sum, are others. */
+/* Changes a number of the file, and its checksum to match. */
 static bool
 lie(const char *name, size_t at, uint64_t number)
 {
@@ -317,7 +320,7 @@ lie(const char *name, size_t at, uint64_t number)
 	return true;
 }
 
-/* What was counted is there the next time, of the same bytes only. */
+/* Counts are kept for the next time, but only for the same bytes. */
 static void
 test_counts(struct text *rows)
 {
@@ -329,7 +332,8 @@ test_counts(struct text *rows)
 	remove_all("kept/*");
 	equals(record_range_count(&s, &how, &in, 1, &label, &first, &why), 0);
 	name = the_segment("kept/*.count.0.pscache");
-	/* It is believed, as this lie shows. */
+	/* A false count with a right checksum shows that the count is read from
+	   the cache. */
 	ok(segments("kept/*") == 1 && lie(name, 168 + 8, 77));
 	ok(record_range_count(&s, &how, &in, 1, &label, &again, &why) == 0 &&
 	   again.records == ROWS && again.places == first.places &&
@@ -343,7 +347,7 @@ test_counts(struct text *rows)
 	ok(record_range_count(&s, &how, &in, 1, &label, &again, &why) == 0 &&
 	   again.place[1] == first.place[1]);
 	free(again.place);
-	/* Not if it is damaged, or of what the file was. */
+	/* A count that is damaged, or older than the file, is not used. */
 	for (int i = 0; i < 2; i++) {
 		ok(lie(name, 168 + 8, 77));
 		if (i == 0)

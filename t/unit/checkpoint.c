@@ -45,7 +45,8 @@ read_all(const char *path, struct text *text)
 	return disk_read_text(AT_FDCWD, path, 1 << 20, text, &f) == 0;
 }
 
-/* A variable, cut into shards, one a server; in two pieces where it can. */
+/* Saves a variable in one shard a server, each in two pieces if it has rows for
+   two. */
 static int
 save(const char *dir, uint64_t step, const char *variable, struct shape shape,
      const float *values, size_t servers)
@@ -104,7 +105,7 @@ count_up(size_t n)
 	return values;
 }
 
-/* Every range of rows, of values and slot. */
+/* Does every range of rows, of values and of a slot, read right? */
 static bool
 reads_any_rows(struct checkpoint *c, const char *variable, struct shape shape)
 {
@@ -171,7 +172,7 @@ test_shards(void)
 	   strstr(f.text, "has shape [7, 5], not [5, 7]"));
 	checkpoint_close(c);
 
-	/* A single number is one row of one. */
+	/* A scalar is one row of one number. */
 	ok(save("scalar", 1, "x", (struct shape){ 0 }, values, 1) == 0);
 	c = checkpoint_open(at("scalar", "ckpt-00000001"), true, &f);
 	ok(c && reads_any_rows(c, "x", (struct shape){ 0 }));
@@ -179,7 +180,7 @@ test_shards(void)
 	free(values);
 }
 
-/* As the reader's servers see it: each reads its own rows. */
+/* Restores on this number of servers, each of which reads its own rows. */
 static bool
 restores(const char *dir, size_t rows, size_t servers, const float *values)
 {
@@ -288,13 +289,13 @@ test_list(void)
 	c = checkpoint_newest(dir, warn, &f);
 	ok(c && checkpoint_info(c)->step == 20 && warnings == 1);
 
-	/* Two whole ones stay, and the damaged one, which is newer. */
+	/* Two intact checkpoints stay, and the damaged one, which is newer. */
 	equals(checkpoint_prune(dir, UINT64_MAX, 2, false, &f), 0);
 	ok(checkpoint_list(&list, dir, &f) == 0 && list.count == 3 &&
 	   list.step[0] == 15);
 	checkpoint_list_free(&list);
 
-	/* Who has it open reads on. */
+	/* A program that has it open continues to read. */
 	equals(checkpoint_remove(dir, "ckpt-00000020", &f), 0);
 	ok(reads_any_rows(c, "w", shape));
 	checkpoint_close(c);
@@ -310,7 +311,8 @@ test_list(void)
 	free(values);
 }
 
-/* Files have room for so many bytes, and the save must say so. */
+/* Does a save fail, with the right error, when files may have this many
+   bytes? */
 static bool
 fails_beyond(rlim_t limit, const char *dir, struct shape shape,
 	     const float *values)
@@ -347,7 +349,8 @@ test_trouble(void)
 	free(values);
 }
 
-/* Blocks and a rest: past the page cache, where the file system can. */
+/* Arrays of several blocks and a rest are written without the page cache, if
+   the file system can do so. */
 static void
 test_large(void)
 {
@@ -356,7 +359,7 @@ test_large(void)
 	float *values = count_up(n), *out = mem_alloc(n, sizeof(*out));
 	struct checkpoint *c;
 
-	/* Past some blocks, and at no multiple of anything. */
+	/* The limit is after some blocks, and not at a multiple of a block. */
 	ok(fails_beyond(3000001, "large", shape, values));
 	equals(save("large", 1, "w", shape, values, 1), 0);
 	c = checkpoint_open(at("large", "ckpt-00000001"), true, &f);
@@ -369,7 +372,7 @@ test_large(void)
 	free(out);
 }
 
-/* Save one step after another until killed; of those some are kept. */
+/* Saves one step after another until killed, and keeps some of them. */
 static _Noreturn void
 write_on(const char *dir, size_t keep, uint64_t step, const float *values)
 {
@@ -390,8 +393,8 @@ count_warning(const char *text)
 }
 
 /*
- * Writers are killed at any moment, and beside them the newest checkpoint is
- * read all the time: it is whole and never goes back.
+ * Writers are killed at any moment, while the newest checkpoint is read again
+ * and again: it is intact, and never older than before.
  */
 static void
 test_storm(void)
@@ -410,7 +413,7 @@ test_storm(void)
 
 		if (pid == 0)
 			write_on("storm", 3, last + 1, values);
-		/* It has done something, and is doing something. */
+		/* Kill the writer after it has saved one to three steps. */
 		for (next = last; next < last + 1 + (uint64_t)kills % 3 &&
 		     waitpid(pid, &status, WNOHANG) == 0;) {
 			struct checkpoint *c =
@@ -434,7 +437,7 @@ test_storm(void)
 	free(values);
 }
 
-/* What is pruned while it is looked at is neither damaged nor missed. */
+/* A checkpoint that is pruned while it is read is not reported as damaged. */
 static void
 test_pruned(void)
 {

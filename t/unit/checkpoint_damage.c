@@ -38,7 +38,7 @@ read_all(const char *path, struct text *text)
 	return disk_read_text(AT_FDCWD, path, 1 << 20, text, &f) == 0;
 }
 
-/* The smallest: one number. */
+/* Saves the smallest checkpoint, of one number. */
 static int
 save(void)
 {

@@ -25,7 +25,8 @@ gives(struct checkpoint_watch *w, const char *path)
 	return path ? next && strcmp(next, path) == 0 : !next;
 }
 
-/* A folder that comes later is seen at once, and what comes into it then. */
+/* A folder that is made later is noticed at once, and so are its
+   checkpoints. */
 static bool
 is_seen(const char *dir, const char *made, const char *first)
 {

@@ -11,8 +11,8 @@
 		"loss mean_squared_error out\noptimizer sgd\n"
 
 /*
- * An outbox that remembers what was pulled, whether a push was held, what came
- * last and how often somebody was hung up on.
+ * The messages that the client has sent: what it pulled, whether a push was
+ * copied, the last message, and the number of connections that it closed.
  */
 struct said {
 	size_t pulls, bytes, held, hung_up;
@@ -215,7 +215,8 @@ test_credit(void)
 	talk_end(&t);
 }
 
-/* Eight floats in one part, which no bfloat16 is, and those that they are. */
+/* Makes eight floats of one part that are not exact in bfloat16, and the values
+   in bfloat16. */
 static void
 fill(struct model_fixture *r, uint16_t half[8])
 {
@@ -289,7 +290,7 @@ test_codec(void)
 	talk_end(&t);
 }
 
-/* What the server says of the last exchange's only part. */
+/* Sends the server's answer to the only part of the last exchange. */
 static int
 send_of_part(struct talk *t, enum outcome outcome, const float *values)
 {
@@ -311,7 +312,7 @@ has_first(struct talk *t, float first)
 	return compute_value(t->fixture.compute, 0)[0] == first;
 }
 
-/* A push of a round, and a pull that waits for the round's end. */
+/* Begins a push of a round, and a pull that waits for the end of the round. */
 static void
 begin_round(struct talk *t)
 {

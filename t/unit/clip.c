@@ -16,7 +16,7 @@ struct case_ {
 	struct gradient g[3];
 };
 
-/* 5 x 6, 10 x 3 and 1 x 30 sums over so many examples. */
+/* Makes sums over the examples for variables of 5 x 6, 10 x 3 and 1 x 30. */
 static void
 make(struct case_ *c, const struct optimizer *o, const struct optimizer *last)
 {
@@ -34,7 +34,7 @@ make(struct case_ *c, const struct optimizer *o, const struct optimizer *last)
 	}
 }
 
-/* Of the mean over examples, of variables from .. to - 1. */
+/* Returns the norm of the mean gradient of variables from to to - 1. */
 static double
 norm(float (*sum)[SIZE], int from, int to, double examples)
 {
@@ -132,7 +132,7 @@ by_global_norm(void)
 	      "global_clipnorm: each optimizer over its own variables");
 }
 
-/* Rows may come in any shards; the sum is by rows in either case. */
+/* Rows may come in any shards; the norm is summed by rows in any case. */
 static void
 rows_decide_not_shards(void)
 {
@@ -143,7 +143,8 @@ rows_decide_not_shards(void)
 	make(&b, &o, &o);
 	clip_gradients(a.g, 2, 10);
 
-	/* The second variable's ten rows as two gradients of four and six. */
+	/* The ten rows of the second variable come as two gradients, of four
+	   and six. */
 	b.g[1].rows = 4;
 	b.g[2] = (struct gradient){ &b.variable[1], b.sum[1] + 12, 6, 3 };
 	clip_gradients(b.g, 3, 10);

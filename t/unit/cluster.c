@@ -111,7 +111,8 @@ test_shapes(void)
 
 #define EVALUATOR(i)	"\"task\": {\"type\": \"evaluator\", \"index\": " #i "}"
 
-/* As the tutorial gives it, as operators do, and alone. */
+/* TF_CONFIG of an evaluator: as in the tutorial, as operators write it, and
+   without the cluster. */
 static void
 test_evaluators(void)
 {
@@ -131,7 +132,7 @@ test_evaluators(void)
 		 "\"worker\": [\"h1:1\"], \"ps\": [\"h2:1\"]}, \"task\": "
 		 "{\"type\": \"worker\", \"index\": 0}}", NULL) &&
 	   is_task(CLUSTER_WORKER, 0));
-	/* Nobody else can do without the others. */
+	/* All other roles need the whole cluster. */
 	ok(wrong("{\"cluster\": {\"evaluator\": [\"h:1\"]}}", "no worker"));
 	ok(refused("{\"cluster\": {\"evaluator\": [\"h:1\"]}, " EVALUATOR(0)
 		   "}", "worker:0", FAIL_CONFIG, "no worker"));

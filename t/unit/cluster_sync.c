@@ -1,9 +1,9 @@
 /*
- * Whole clusters in rounds, over wires in memory: the examples of a replica are
- * a function of its step and number, as a sampler gives them out, and so the
- * weights in the end are the same to the last bit: whoever was first, whoever
- * was killed on the way, and for any number of servers; with any codec; and
- * eight replicas are the same as one of eight batches, or four of two.
+ * Whole clusters in rounds, over a network in memory.  The examples of a
+ * replica depend only on its step and number, so the weights at the end are
+ * the same to the last bit for any order of workers, any programs killed on
+ * the way, any number of servers and each codec; and eight replicas equal one
+ * replica of eight batches, or four of two.
  */
 #include "coord/coord.h"
 
@@ -28,7 +28,7 @@ static const char model[] =
 	"h = dense x units=4 activation=tanh\n"
 	"a = concat e h\np = dense a units=1\n"
 	"loss mean_squared_error p\noptimizer adam learning_rate=0.1\n";
-/* Variables that are large enough for eight bits a number. */
+/* A model with variables that are large enough for int8. */
 static const char large[] =
 	"input i id[2] rows=400\ninput x float[40]\nlabel y float\n"
 	"e = embedding i dim=8 combiner=sum\n"
@@ -99,7 +99,7 @@ are_full(void)
 	return replicas * batches != REPLICAS;
 }
 
-/* The examples of a batch; some have fewer than others. */
+/* Adds the examples of a batch; some batches have fewer than others. */
 static void
 add_batch(const struct worker_next *next, uint64_t number)
 {
@@ -111,13 +111,13 @@ add_batch(const struct worker_next *next, uint64_t number)
 		fixture_add_example(&fixture, &rng);
 }
 
-/* ... and of a replica. */
+/* Fills the batch of a replica. */
 static void
 fill(struct batch *b, const struct worker_next *next)
 {
 	const struct batch own = fixture.batch;
 
-	/* fixture_add_example() fills that of the fixture. */
+	/* fixture_add_example() fills the batch of the fixture. */
 	fixture.batch = *b;
 	batch_reset(&fixture.batch);
 	for (uint64_t k = 0; k < batches; k++)
@@ -178,7 +178,7 @@ receive(struct cluster *c, int node, const struct packet *p)
 	}
 }
 
-/* Values and slots of a cut, where they belong in whole variables. */
+/* Copies the values and slots of a cut to their places in whole variables. */
 static void
 take_weights(struct cluster *c, const struct server_job *job)
 {
@@ -215,7 +215,8 @@ save(struct cluster *c)
 		coord_published(c->coord, NULL, c->now);
 }
 
-/* Have all steps ended?  Who dies then would take the weights along. */
+/* Have all steps ended?  Then no server may be killed: it would lose
+   weights. */
 static bool
 done(const struct cluster *c)
 {
@@ -225,7 +226,7 @@ done(const struct cluster *c)
 		memmem(out->data, out->size, "\"join\"", 6) != NULL;
 }
 
-/* A server dies, and another is there at once. */
+/* Kills a server; another one takes its place at once. */
 static void
 lose_server(struct cluster *c, size_t i)
 {
@@ -339,7 +340,8 @@ end(struct cluster *c)
 	free(c);
 }
 
-/* Is it over, well, with a line for each step and the totals? */
+/* Runs the cluster to its end.  Has it ended well, with a line for each step
+   and the totals? */
 static bool
 runs(struct cluster *c)
 {
@@ -388,7 +390,7 @@ all_same(const char *name, uint64_t seeds, uint64_t breaks, uint64_t kills,
 	named(good, name);
 }
 
-/* Pulls of what has changed. */
+/* Pulls are differences: the weights depend on the codec alone. */
 static void
 differ(const char *name, const struct codec *by, uint64_t seeds)
 {

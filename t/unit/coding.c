@@ -89,7 +89,7 @@ steps(void)
 	codings_free(c);
 }
 
-/* How it is cut if differences of it are pulled. */
+/* The groups in which a variable is encoded if differences are pulled. */
 static void
 groups(void)
 {
@@ -120,7 +120,7 @@ reads(const struct pack *p, size_t size, struct codings *c)
 	return codings_read(&u, c, fixture.variable) && unpack_ok(&u);
 }
 
-/* One entry. */
+/* Is a kept entry with this content accepted? */
 static bool
 reads_kept(uint64_t variable, uint64_t way, const struct codec *codec,
 	   uint64_t keep, uint64_t delta, uint64_t from)

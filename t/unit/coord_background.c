@@ -25,7 +25,7 @@ begin(void)
 	joins(A);
 }
 
-/* Of a step, or of an evaluation's shard. */
+/* The worker answers for a step, or for a shard of an evaluation. */
 static void
 worker_answers_with(enum message_kind kind, uint64_t request, uint64_t step,
 		    uint64_t examples)
@@ -43,7 +43,7 @@ worker_answers_with(enum message_kind kind, uint64_t request, uint64_t step,
 	pack_release(&p);
 }
 
-/* The next lease of A is of this step. */
+/* Checks that the next lease of A is for this step; returns its id. */
 static uint64_t
 leased(uint64_t step)
 {
@@ -67,7 +67,7 @@ server_answers(struct message m)
 	coordinator_hears(SERVER, &m);
 }
 
-/* An evaluation has a cut, and A is asked to score it. */
+/* Begins an evaluation that has a cut, which A is asked to score. */
 static void
 begin_scoring(void)
 {
@@ -77,7 +77,7 @@ begin_scoring(void)
 	ok(says(A, MESSAGE_EVALUATE));
 }
 
-/* Steps 0 and 1 in front of it, step 2 behind. */
+/* Steps 0 and 1 come before the evaluation, step 2 after it. */
 static void
 scored(void)
 {
@@ -116,7 +116,7 @@ scored(void)
 	coordinator_end();
 }
 
-/* A join waits for it, and a checkpoint does not. */
+/* A join waits for the evaluation, and a checkpoint does not. */
 static void
 waited_for(void)
 {
@@ -152,7 +152,8 @@ count_ends(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 	return 0;
 }
 
-/* Servers may have the steps behind a join that has waited for it. */
+/* A join that waited for the evaluation ends only when the journal is on disk,
+   since servers may have later steps. */
 static void
 safe_on_disk(void)
 {
@@ -176,7 +177,7 @@ safe_on_disk(void)
 	coordinator_end();
 }
 
-/* The ninth waits, and so does what is behind it. */
+/* The ninth evaluation waits, and so do the requests after it. */
 static void
 bounded(void)
 {
@@ -204,7 +205,7 @@ bounded(void)
 	coordinator_end();
 }
 
-/* What servers and workers may refuse. */
+/* Servers and workers may refuse an evaluation. */
 static void
 refused(void)
 {
@@ -235,7 +236,7 @@ refused(void)
 	coordinator_end();
 }
 
-/* What lost its cut comes behind the others that have theirs. */
+/* An evaluation that has lost its cut comes after those that have one. */
 static void
 out_of_order(void)
 {
@@ -261,7 +262,8 @@ out_of_order(void)
 	coordinator_end();
 }
 
-/* What lost its cut is of later steps than its turn, and its line says so. */
+/* An evaluation that has lost its cut scores later steps, and its line has the
+   later step. */
 static void
 of_later_steps(void)
 {
@@ -293,7 +295,7 @@ of_later_steps(void)
 	coordinator_end();
 }
 
-/* A server is back without the cut. */
+/* A server comes back without the cut. */
 static void
 lost(void)
 {
@@ -322,7 +324,7 @@ lost(void)
 	coordinator_end();
 }
 
-/* All that is given up has a line. */
+/* Every evaluation that is given up has a line. */
 static void
 given_up(void)
 {

@@ -14,7 +14,7 @@ static const char model[] =
 
 #define checked(claim)	named((claim) && !cancel_check(c), #claim)
 
-/* Steps 0 and 1 are A's, step 2 waits or is B's. */
+/* Leases steps 0 and 1 to A; step 2 waits, or is leased to B. */
 static void
 begin(void)
 {
@@ -64,7 +64,8 @@ quarantined(void)
 	coordinator_end();
 }
 
-/* It is given up with all others before the servers have answered. */
+/* A step that is being given up is given up with all others before the servers
+   have answered. */
 static void
 overtaken(void)
 {
@@ -87,7 +88,7 @@ overtaken(void)
 	coordinator_end();
 }
 
-/* An error of a step's own making. */
+/* A step fails with an error of its own. */
 static void
 failed(void)
 {
@@ -116,7 +117,7 @@ failed(void)
 	coordinator_end();
 }
 
-/* Nobody else can do what a worker had begun that hangs. */
+/* A worker hangs whose steps no other worker can do. */
 static void
 hung(void)
 {
@@ -157,7 +158,7 @@ hung(void)
 	coordinator_end();
 }
 
-/* Records that lie. */
+/* Records of the journal that make no sense are refused. */
 static void
 senseless(void)
 {

@@ -50,7 +50,7 @@ begin(void)
 	data_count(c);
 }
 
-/* A worker is to count something. */
+/* Was this worker asked to count a range? */
 static bool
 counts(uint64_t peer)
 {
@@ -172,7 +172,8 @@ cannot(void)
 	coordinator_end();
 }
 
-/* A checkpoint says how far the data had been read. */
+/* Restores a checkpoint with this position in the data, and checks the
+   warning. */
 static void
 restored(const char *position, const char *warning)
 {
@@ -195,8 +196,8 @@ restored(const char *position, const char *warning)
 	      warning ? warning : "no warning");
 }
 
-/* A position of many bytes takes a time that is in proportion: not minutes, as
-   when each byte looks for the end of the text. */
+/* The time to read a long position is proportional to its bytes; it would take
+   minutes if each byte searched the end of the text. */
 static void
 reads_long(void)
 {

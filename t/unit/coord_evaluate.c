@@ -37,7 +37,7 @@ end(void)
 	coordinator_end();
 }
 
-/* Is that worker given this shard, of so many? */
+/* Was this worker given this shard of shards? */
 static bool
 given(uint64_t peer, uint64_t shard, uint64_t shards)
 {
@@ -173,7 +173,7 @@ refused(void)
 	end();
 }
 
-/* Labels 0 in one shard and -1 in another. */
+/* One shard has a label of 0, another one of -1. */
 static void
 three_classes(void)
 {

@@ -16,8 +16,8 @@ static const char model[] =
 	"input x float[2]\nlabel y float\np = dense x units=1\n"
 	"loss mean_squared_error p\noptimizer sgd\n";
 
-/* What is done thousands of times is not checked each time: coord_check() looks
-   at everything. */
+/* Connects a peer, without coord_check(): that would be slow after each of
+   thousands of peers. */
 static void
 comes(uint64_t peer, enum role role, uint64_t life)
 {
@@ -29,7 +29,8 @@ comes(uint64_t peer, enum role role, uint64_t life)
 		coord_receive(c, peer, &ready, now);
 }
 
-/* Takes what was said up to the next lease; NULL: there is none. */
+/* Returns the next lease that was sent, and drops the messages before it; NULL:
+   no lease was sent. */
 static const struct message *
 next_lease(void)
 {
@@ -41,7 +42,7 @@ next_lease(void)
 	return NULL;
 }
 
-/* A does the step of this lease. */
+/* Worker A reports the step of this lease as done. */
 static void
 does(const struct message *lease)
 {
@@ -59,7 +60,7 @@ does(const struct message *lease)
 	pack_release(&p);
 }
 
-/* One peer says HELLO as somebody else, again and again. */
+/* One peer sends HELLO of another incarnation again and again. */
 static void
 other_lives(void)
 {
@@ -79,7 +80,7 @@ other_lives(void)
 	coordinator_end();
 }
 
-/* Workers come and are gone, one after the other. */
+/* Workers connect and are lost, one after the other. */
 static void
 many_lives(void)
 {

@@ -111,7 +111,7 @@ slips(void)
 	coordinator_end();
 }
 
-/* A worker cannot reach a server that we can. */
+/* A worker cannot reach a server that the coordinator can. */
 static void
 lost(void)
 {
@@ -149,7 +149,7 @@ senseless(uint32_t kind, const char *bytes, size_t size)
 	return is;
 }
 
-/* The records of a journal that another run has begun, or that lie. */
+/* A journal's records of another run, or that make no sense, are refused. */
 static void
 replay(void)
 {

@@ -1,7 +1,8 @@
 /*
- * The coordinator, spoken to by servers and members that scripts play: what it
- * says, to whom, and its lines to the letter.  The scripts are t/unit/coord;
- * HACKING says how to write one.  Whole clusters are in t/sim.
+ * The coordinator, with servers and members that scripts play: the messages
+ * that it sends, to which peers, and its lines to the letter.  The scripts are
+ * in t/unit/coord; HACKING says how to write one.  Whole clusters are in
+ * t/sim.
  */
 #include "coord/coord.h"
 
@@ -35,7 +36,7 @@ static struct {
 	bool deaf, silent, pinged;
 } peer_state[PEERS];
 
-/* All that it has sent. */
+/* The messages that the coordinator has sent. */
 static struct sent {
 	uint64_t peer;
 	struct message m;	/* without frames */
@@ -43,7 +44,7 @@ static struct sent {
 } *sent;
 static size_t sents, sent_room;
 
-/* ---- what comes of a command ---- */
+/* ---- the output of a command ---- */
 
 static struct text *came;
 static uint64_t began, marked;	/* pass: when, and the time of the last line */
@@ -84,7 +85,7 @@ peer_name(uint64_t peer)
 	return name;
 }
 
-/* ---- its outbox ---- */
+/* ---- the coordinator's outbox ---- */
 
 static int
 post(void *to, uint64_t peer, const struct message *m)
@@ -128,7 +129,8 @@ hang_up(void *to, uint64_t peer)
 static struct outbox outbox = { .send = post, .dial = dial,
 				.hang_up = hang_up };
 
-/* The first message of this kind that the peer has not answered, or NULL. */
+/* Returns the first message of this kind that the peer has not answered, or
+   NULL. */
 static struct sent *
 unanswered(uint64_t peer, enum message_kind kind)
 {
@@ -139,7 +141,7 @@ unanswered(uint64_t peer, enum message_kind kind)
 	return NULL;
 }
 
-/* The last lease of a step that the peer was given, or NULL. */
+/* Returns the last lease of the step that the peer was given, or NULL. */
 static struct sent *
 lease_of(uint64_t peer, uint64_t step)
 {
@@ -150,7 +152,7 @@ lease_of(uint64_t peer, uint64_t step)
 	return NULL;
 }
 
-/* What it was sent before does not reach it. */
+/* Drops the messages that were sent to the peer, which do not reach it. */
 static void
 forget_sent(uint64_t peer)
 {
@@ -158,7 +160,7 @@ forget_sent(uint64_t peer)
 		sent[i].answered |= sent[i].peer == peer;
 }
 
-/* ---- its journal ---- */
+/* ---- the coordinator's journal ---- */
 
 static struct kept {
 	uint32_t kind;
@@ -181,7 +183,7 @@ keep(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 	return 0;
 }
 
-/* The records from this one on are lost. */
+/* Loses the records from this one on. */
 static void
 lose_records(size_t from)
 {
@@ -189,7 +191,7 @@ lose_records(size_t from)
 		free(kept[--keeps].bytes);
 }
 
-/* The records before this one are dropped. */
+/* Drops the records before this one. */
 static void
 drop_records(size_t before)
 {
@@ -251,7 +253,7 @@ deliver(uint64_t peer, const struct message *m)
 	coord_receive(coord, peer, m, now);
 }
 
-/* What a peer says whose script does not say more. */
+/* Returns a peer's message with its usual fields. */
 static struct message
 message_of(uint64_t peer, enum message_kind kind)
 {
@@ -272,8 +274,9 @@ message_of(uint64_t peer, enum message_kind kind)
 	return m;
 }
 
-/* [FIELD=NUMBER...] [frame=HEX...] [TEXT].  HELLO anew: of another life.
-   WELCOME as-told: by one that was told of these records in the journal. */
+/* Delivers a message with [FIELD=NUMBER...] [frame=HEX...] [TEXT].  HELLO
+   "anew" is of another incarnation; WELCOME "as-told" is of a server that knows
+   the journal's records that the coordinator has reported to it. */
 static int
 deliver_with(uint64_t peer, struct message m, const char *rest, struct fail *f)
 {
@@ -304,10 +307,10 @@ deliver_with(uint64_t peer, struct message m, const char *rest, struct fail *f)
 	return 0;
 }
 
-/* ---- what a peer does ---- */
+/* ---- actions of a peer ---- */
 
-/* The first message of this kind that the peer has not answered; NULL: there is
-   none, which *f says. */
+/* Returns the first message of this kind that the peer has not answered; NULL:
+   there is none, and *f is the error. */
 static struct sent *
 question(uint64_t peer, enum message_kind kind, struct fail *f)
 {
@@ -361,8 +364,8 @@ number_in(const char *list, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* A step is done: [lease=ID] [mixed] [scores=N] [result=JSON].  mixed: servers
-   had a part of it. */
+/* Reports a step as done: [lease=ID] [mixed] [scores=N] [result=JSON].  mixed:
+   servers already had a part of the step. */
 static int
 do_step(uint64_t peer, uint64_t step, struct sent *l, const char *how,
 	struct fail *f)
@@ -391,7 +394,8 @@ do_step(uint64_t peer, uint64_t step, struct sent *l, const char *how,
 	return 0;
 }
 
-/* [STEP | FIRST..LAST] and as do_step(): without a number its next one. */
+/* [STEP | FIRST..LAST], then as do_step(): reports these steps, or the peer's
+   next one. */
 static int
 do_work(uint64_t peer, char *rest, struct fail *f)
 {
@@ -413,7 +417,7 @@ do_work(uint64_t peer, char *rest, struct fail *f)
 			return 0;
 }
 
-/* What it answers to KIND, but for what its script says. */
+/* Returns the peer's usual answer to a message of this kind. */
 static struct message
 answer_of(const struct sent *to, const char *rest)
 {
@@ -429,7 +433,8 @@ answer_of(const struct sent *to, const char *rest)
 	return m;
 }
 
-/* KIND [FIELD=NUMBER...]: a server; else as do_work(). */
+/* KIND [FIELD=NUMBER...]: a server answers this message.  Other peers: as
+   do_work(). */
 static int
 do_does(uint64_t peer, char *rest, struct fail *f)
 {
@@ -446,7 +451,7 @@ do_does(uint64_t peer, char *rest, struct fail *f)
 	return deliver_with(peer, answer_of(s, rest), rest + strlen(word), f);
 }
 
-/* KIND STATUS WHY */
+/* KIND STATUS WHY: the peer refuses a message. */
 static int
 do_refuse(uint64_t peer, char *rest, struct fail *f)
 {
@@ -466,7 +471,7 @@ do_refuse(uint64_t peer, char *rest, struct fail *f)
 	return 0;
 }
 
-/* STEP WHY: of a lease that it has, or of none. */
+/* STEP WHY: the step fails, of a lease that the peer has, or of none. */
 static int
 do_fail(uint64_t peer, char *rest, struct fail *f)
 {
@@ -487,7 +492,8 @@ do_fail(uint64_t peer, char *rest, struct fail *f)
 	return 0;
 }
 
-/* RECORDS [at=PLACE] [again]: where the first begins; it says so again. */
+/* RECORDS [at=PLACE] [again]: the peer has counted records, the first of which
+   begins at PLACE; "again" repeats the answer. */
 static int
 do_count(uint64_t peer, char *rest, struct fail *f)
 {
@@ -516,7 +522,7 @@ do_count(uint64_t peer, char *rest, struct fail *f)
 	return 0;
 }
 
-/* [scores=N]: what it was to evaluate. */
+/* [scores=N]: the peer reports the evaluation that it was asked for. */
 static int
 do_evaluate(uint64_t peer, char *rest, struct fail *f)
 {
@@ -535,7 +541,7 @@ do_evaluate(uint64_t peer, char *rest, struct fail *f)
 	return 0;
 }
 
-/* gone, deaf, silent, up, down, or here again */
+/* gone, deaf, silent, up, down or here: sets the state of the peer. */
 static int
 do_be(uint64_t peer, char *rest, struct fail *f)
 {
@@ -560,7 +566,7 @@ do_be(uint64_t peer, char *rest, struct fail *f)
 	return 0;
 }
 
-/* As WELCOME of do_say(). */
+/* The peer restarts, and sends WELCOME with the words of do_say(). */
 static int
 do_restart(uint64_t peer, char *rest, struct fail *f)
 {
@@ -592,7 +598,7 @@ play_deed(uint64_t peer, char *rest, struct fail *f)
 		    name ? name : "");
 }
 
-/* ---- the coordinator's options, and its begin ---- */
+/* ---- the coordinator's options and start ---- */
 
 static const char model[] =
 	"input  x float[2]\nlabel y float\n"
@@ -606,7 +612,7 @@ static const char scored_model[] =
 
 static bool scored, with_data;
 
-/* Words that begin a coordinator; those with a value are behind a "=". */
+/* The options of a coordinator; those with a value have "=" in front of it. */
 static const struct choice {
 	const char *name;
 	bool *flag;
@@ -645,7 +651,7 @@ set_setting(const char *word)
 	return false;
 }
 
-/* restore=STEP: the checkpoint of that step. */
+/* restore=STEP: restores the checkpoint of this step. */
 static bool
 set_restored(const char *step)
 {
@@ -681,7 +687,7 @@ set_options(char *rest, struct fail *f)
 	return 0;
 }
 
-/* Two splits of a file, of bytes 0 to 50, and 50 to 90. */
+/* Makes a sampler of two splits of a file, of bytes 0 to 50, and 50 to 90. */
 static void
 make_samplers(void)
 {
@@ -713,7 +719,7 @@ free_all(void)
 	memset(peer_state, 0, sizeof(peer_state));
 }
 
-/* It reads what was kept. */
+/* Reads the records of the journal into the coordinator. */
 static void
 replay(void)
 {
@@ -774,7 +780,7 @@ add_warnings(const struct text *warnings)
 	}
 }
 
-/* A checkpoint that is to be published. */
+/* Adds a checkpoint that is to be published. */
 static void
 add_job(const struct coord_job *job)
 {
@@ -799,7 +805,7 @@ add_end(int status, const struct fail *why)
 			 *why->text ? " " : "", why->text);
 }
 
-/* Takes what has come of an event. */
+/* Handles the effects of an event: results, jobs and journal. */
 static int
 settle(struct fail *f)
 {
@@ -826,9 +832,9 @@ settle(struct fail *f)
 	return broken ? fail(f, FAIL_INTERNAL, "broken: %s", broken) : 0;
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
-/* [OPTION...] */
+/* [OPTION...]: starts a coordinator. */
 static int
 do_begin(char *rest, struct fail *f)
 {
@@ -836,15 +842,16 @@ do_begin(char *rest, struct fail *f)
 	return set_options(rest, f) < 0 ? -1 : create(f);
 }
 
-/* Another one with the same options, and more, reads the journal. */
+/* [OPTION...]: starts another coordinator, with the same options and these,
+   which reads the journal. */
 static int
 do_again(char *rest, struct fail *f)
 {
 	return set_options(rest, f) < 0 ? -1 : create(f);
 }
 
-/* It begins, and its server, which has no variables, takes the plan: of that
-   only results and warnings are shown. */
+/* Starts a coordinator, whose server has no variables and takes the plan; only
+   results and warnings of this are shown. */
 static int
 begin_with_plan(int (*begin)(char *, struct fail *), char *rest, struct fail *f)
 {
@@ -877,7 +884,7 @@ do_resume(char *rest, struct fail *f)
 	return begin_with_plan(do_again, rest, f);
 }
 
-/* A line of requests, in which \0 is a NUL. */
+/* Reads a line of requests, in which \0 is a NUL. */
 static int
 do_line(char *rest, struct fail *f)
 {
@@ -909,7 +916,7 @@ duration_of(const char *text, uint64_t *ms, struct fail *f)
 		fail(f, FAIL_USAGE, "no time: %s", text);
 }
 
-/* TIME: nothing is done meanwhile. */
+/* TIME: moves the time forward, without any event. */
 static int
 do_after(char *rest, struct fail *f)
 {
@@ -934,8 +941,8 @@ answer_pings(void)
 		}
 }
 
-/* TIME, in which all answer PING but those that are silent.  Shown is when
-   something came. */
+/* TIME: passes the time, in which all peers answer PING, except silent ones;
+   each output has its time. */
 static int
 do_pass(char *rest, struct fail *f)
 {
@@ -967,7 +974,7 @@ do_end(void)
 	coord_end_of_requests(coord, now);
 }
 
-/* Whoever was told to does. */
+/* The peers that were asked to leave do so. */
 static void
 do_leave(void)
 {
@@ -986,7 +993,7 @@ do_leave(void)
 	coord_tick(coord, now);
 }
 
-/* [WHY]: the checkpoint is published, or it is not, for that reason. */
+/* [WHY]: the checkpoint is published, or fails for this reason. */
 static int
 do_publish(char *rest, struct fail *f)
 {
@@ -998,14 +1005,14 @@ do_publish(char *rest, struct fail *f)
 	return 0;
 }
 
-/* All results are, and the journal says so. */
+/* All results are written, and the journal is notified. */
 static void
 do_write(void)
 {
 	coord_note(coord, written, true, now);
 }
 
-/* The run is over, and the program goes. */
+/* Ends the program after the end of the run. */
 static void
 do_finish(void)
 {
@@ -1020,8 +1027,8 @@ last_record(uint32_t kind, size_t at)
 	return at;
 }
 
-/* As programs drop records in front of a FOLD: the last that was FOLDED, or
-   the first that is not empty. */
+/* Drops records as the program does, in front of a FOLD: the last one that is
+   FOLDED, or else the first one that is not empty. */
 static int
 drop_folded(bool settled, struct fail *f)
 {
@@ -1079,7 +1086,7 @@ do_show_progress(void)
 	text_release(&line);
 }
 
-/* The run is 0, and the version -. */
+/* Adds a line of metrics, with 0 for the run and - for the version. */
 static void
 add_figure(const char *line)
 {
@@ -1099,7 +1106,7 @@ add_figure(const char *line)
 	text_add(out(), "%s\n", line);
 }
 
-/* [NAME...]: all figures, or these alone, without pskit_ */
+/* [NAME...]: shows all metrics, or only these, without "pskit_". */
 static int
 do_show_figures(char *rest, struct fail *f)
 {
@@ -1122,7 +1129,7 @@ do_show_figures(char *rest, struct fail *f)
 	return 0;
 }
 
-/* KIND...: what this block shows. */
+/* KIND...: this block shows only messages of these kinds. */
 static int
 do_only(char *rest, struct fail *f)
 {
@@ -1131,14 +1138,14 @@ do_only(char *rest, struct fail *f)
 	return 0;
 }
 
-/* This block shows nothing but the end. */
+/* This block shows only its end. */
 static void
 do_quiet(void)
 {
 	snprintf(only, sizeof(only), " nothing ");
 }
 
-/* happens: what is so without more words. */
+/* The events, and the words that a script may leave out. */
 static const struct event {
 	const char *name;
 	int (*happens_with)(char *rest, struct fail *);
@@ -1195,7 +1202,7 @@ play_one(char *command, struct fail *f)
 	return done < 0 ? -1 : coord ? settle(f) : 0;
 }
 
-/* COMMAND; COMMAND...: once */
+/* COMMAND; COMMAND...: plays each once. */
 static int
 play_all(const char *commands, struct fail *f)
 {
@@ -1211,7 +1218,7 @@ play_all(const char *commands, struct fail *f)
 	return status;
 }
 
-/* COMMAND, or N times: COMMAND; COMMAND... */
+/* Plays COMMAND, or "N times: COMMAND; COMMAND...". */
 static int
 play(char *command, struct text *to, struct fail *f)
 {

@@ -1,4 +1,4 @@
-/* The coordinator's figures, for people and for machines. */
+/* The coordinator's status line, and its metrics. */
 #include "coord/coord_status.h"
 
 #include "coord/coord_data.h"
@@ -17,7 +17,7 @@ static const char model[] =
 	"metric mean_squared_error p\n"
 	"optimizer sgd\n";
 
-/* Is that a line of the figures, with this label besides that of the run? */
+/* Do the metrics have this line, with this label besides that of the run? */
 static bool
 figure_of(const char *name, const char *label, const char *value)
 {
@@ -74,7 +74,7 @@ begin(void)
 	coordinator_begin(model);
 }
 
-/* A result of the run. */
+/* Adds a result of the run. */
 static void
 result(uint64_t examples, double loss, uint64_t staleness)
 {

@@ -41,7 +41,8 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 
 static const struct journal journal = { .add = add };
 
-/* One that reads so many records, the last one of so many bytes. */
+/* Starts a coordinator that reads count records of the journal, the last one
+   cut to this many bytes. */
 static int
 again(size_t count, size_t last)
 {
@@ -91,7 +92,7 @@ tick(void)
 	check_all();
 }
 
-/* It hears that so many are accepted, and gets that. */
+/* Does the submitter receive ACCEPTED with this number, and this result? */
 static bool
 hears(uint64_t peer, uint64_t accepted, const char *result)
 {
@@ -155,7 +156,8 @@ restart(void)
 	coordinator_end();
 }
 
-/* Not all that is cut short can be known for that, but nothing breaks. */
+/* A record that is cut short is refused, or is another valid record; it never
+   breaks the coordinator. */
 static void
 torn(void)
 {
@@ -186,8 +188,8 @@ other_run(void)
 	coordinator_end();
 }
 
-/* Its time passes while it stands still, just after a write of the journal:
-   what is given up is told all the same. */
+/* A submitter's time passes while the coordinator hangs, just after it wrote
+   the journal: the requests given up are reported nevertheless. */
 static void
 late(void)
 {

@@ -15,7 +15,7 @@ static const char model[] =
 	"input x float[2]\nlabel y float\np = dense x units=1\n"
 	"loss mean_squared_error p\noptimizer sgd\n";
 
-/* Replicas as many as workers, but for those of a backup. */
+/* Begins rounds with as many replicas as workers, less the backups. */
 static void
 begin(size_t workers, size_t backup)
 {
@@ -27,7 +27,7 @@ begin(size_t workers, size_t backup)
 	coordinator_begin(model);
 }
 
-/* A worker, or the relay, of the site "rack". */
+/* A worker, or the relay, of the site "rack" joins. */
 static void
 joins_site(uint64_t peer, enum role role)
 {
@@ -54,8 +54,8 @@ leaves(uint64_t peer)
 	coordinator_hears(peer, &m);
 }
 
-/* The worker's next lease is this attempt at a replica of a node of this level;
-   returns its number. */
+/* Checks that the worker's next lease is this attempt at a replica, of a node
+   of this level; returns the id of the lease. */
 static uint64_t
 leased(uint64_t peer, uint64_t replica, uint64_t attempt, unsigned level)
 {
@@ -68,7 +68,8 @@ leased(uint64_t peer, uint64_t replica, uint64_t attempt, unsigned level)
 	return is ? m->request : 0;
 }
 
-/* The worker has done the replica of this lease; count 0: it has left it. */
+/* The worker reports the replica of this lease as done; count 0: it gave the
+   replica back. */
 static void
 answers(uint64_t peer, uint64_t lease, uint64_t step, uint64_t count)
 {
@@ -92,7 +93,8 @@ done(uint64_t peer, uint64_t lease, uint64_t step)
 	answers(peer, lease, step, 1);
 }
 
-/* Both servers are asked that about two replicas' attempts. */
+/* Checks that both servers are asked this about the attempts of two replicas;
+   returns the message. */
 static struct message
 asks(enum message_kind kind, uint64_t first, uint64_t second)
 {
@@ -109,7 +111,7 @@ asks(enum message_kind kind, uint64_t first, uint64_t second)
 	return asked;
 }
 
-/* A server lacks these replicas: a MessagePack array. */
+/* A server answers that it lacks these replicas: a MessagePack array. */
 static void
 lacks(size_t server, const struct message *asked, const char *replicas)
 {
@@ -140,8 +142,8 @@ commits(uint64_t first, uint64_t second)
 	post_clear();		/* MARK */
 }
 
-/* A and B have a replica each of step 0, whose gradients their relay may add
-   up. */
+/* Leases a replica of step 0 each to A and B, whose gradients their relay may
+   add up. */
 static void
 begin_summed(uint64_t *a, uint64_t *b)
 {
@@ -156,8 +158,8 @@ begin_summed(uint64_t *a, uint64_t *b)
 	ok(silent());
 }
 
-/* Servers may have a first attempt only in a sum with one that is not chosen:
-   so they are asked first. */
+/* Servers may have a first attempt only in a sum with an attempt that is not
+   chosen, so they are asked first. */
 static void
 checked(void)
 {
@@ -183,7 +185,7 @@ checked(void)
 	coordinator_end();
 }
 
-/* The other replica of the sum has a later attempt, but came by itself. */
+/* The other replica of the sum has a later attempt, which was pushed alone. */
 static void
 nothing_missing(void)
 {
@@ -201,7 +203,7 @@ nothing_missing(void)
 	coordinator_end();
 }
 
-/* Of what servers cannot have in such a sum they are not asked. */
+/* Servers are not asked about attempts that cannot be in such a sum. */
 static void
 sure(void)
 {
@@ -229,8 +231,8 @@ sure(void)
 	coordinator_end();
 }
 
-/* A server that is gone meanwhile may have lost what it had: a new term begins
-   the round again. */
+/* A server that is lost meanwhile may have lost its gradients: a new term
+   begins the round again. */
 static void
 given_up(void)
 {
@@ -249,8 +251,8 @@ given_up(void)
 	coordinator_end();
 }
 
-/* B hangs at its replica of step 0, and A was its backup; then A leaves, and
-   its replica of the steps behind, one or two, is free.  Returns B's lease. */
+/* B hangs at its replica of step 0, and A was its backup; then A leaves, so
+   that its replica of one or two later steps is free.  Returns B's lease. */
 static uint64_t
 begin_hung(uint64_t steps)
 {
@@ -281,8 +283,9 @@ begin_hung(uint64_t steps)
 }
 
 /*
- * There is one backup: if B had what A has left, or C, which has the other
- * replica, and that worker stood still, nobody could take its place.
+ * There is one backup.  If B, or C, which has the other replica, were leased
+ * the replica that A has left, and that worker hung, no worker could replace
+ * it.
  */
 static void
 hung(void)
@@ -307,8 +310,8 @@ hung(void)
 	coordinator_end();
 }
 
-/* A worker that still reads the plan is to have a replica, too: in a new term
-   all read it, and one of them is ready first. */
+/* In a new term all workers read the plan, and one is ready first; a worker
+   that still reads it must get a replica, too. */
 static void
 ready_first(void)
 {

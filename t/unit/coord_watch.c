@@ -68,7 +68,7 @@ silence(void)
 	coordinator_end();
 }
 
-/* A step is leased to A, and others are known to take 10 ms. */
+/* Leases a step to A, after steps that took 10 ms. */
 static void
 begin_step(uint64_t timeout)
 {
@@ -119,7 +119,7 @@ late(void)
 	coordinator_end();
 }
 
-/* Work, and nobody to do it. */
+/* Begins a run with requests and without workers. */
 static void
 begin_work(uint64_t min_workers)
 {
@@ -196,7 +196,7 @@ hanging(void)
 }
 
 /* A worker hangs while a server is away: the PLAN of the new term, which comes
-   behind CANCEL, ends what the worker is at, and it sends no OK. */
+   after CANCEL, ends the worker's step, and it sends no OK. */
 static void
 hangs_meanwhile(void)
 {

@@ -65,14 +65,14 @@ coordinator_hears(uint64_t peer, const struct message *m)
 	check_all();
 }
 
-/* The peer of a server: they are dialled in order, each once. */
+/* Returns the peer of a server: servers are dialled in order, each once. */
 static inline uint64_t
 server_at(size_t i)
 {
 	return SERVER - options.servers + 1 + i;
 }
 
-/* All servers do what they were asked. */
+/* All servers answer the last message of this kind with OK. */
 static inline bool
 server_does(enum message_kind kind)
 {
@@ -89,7 +89,7 @@ server_does(enum message_kind kind)
 	return asked;
 }
 
-/* All servers are there, and this is a life of theirs. */
+/* All servers connect, as this incarnation. */
 static inline void
 servers_greet(uint64_t life)
 {
@@ -129,7 +129,7 @@ coordinator_end(void)
 	options = (struct coord_options){ 0 };
 }
 
-/* A worker comes, and is asked to read the plan. */
+/* A worker connects, and is sent the plan. */
 static inline void
 arrives(uint64_t peer)
 {

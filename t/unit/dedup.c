@@ -102,7 +102,7 @@ watermark(void)
 	      "what has ended is forgotten, applied or given up");
 }
 
-/* A standby is told, and knows as much. */
+/* A standby receives a copy, and has the same state. */
 static void
 copy(void)
 {

@@ -12,7 +12,8 @@
 
 #define LIMIT	((size_t)1000)
 
-/* The text with these definitions, NULL behind the last, or what is wrong. */
+/* Returns the text with these definitions (NULL after the last), or the
+   error. */
 static const char *
 expanded(const char *text, const char *const *define)
 {
@@ -97,7 +98,7 @@ no_more_is_made_than_a_model_may_have(void)
 		  "m.ps is larger than 1000 bytes") == 0);
 }
 
-/* Whatever the bytes, there is an end, and none behind it is looked at. */
+/* Any bytes are read to their end, and not beyond it. */
 static void
 any_bytes_come_to_an_end(void)
 {

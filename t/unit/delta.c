@@ -1,8 +1,8 @@
 /*
- * Pulls of what has changed: who adds up the differences has what is published,
- * to the last bit; who is behind by more than are kept gets all of it.
- * With an argument it writes rounds of a variable, for t/helper/codecs.py,
- * which does the same by what ps-wire(7) says.
+ * Pulls of differences: a puller that adds up the differences has the
+ * published values, to the last bit; one that lags by more differences than
+ * are kept gets the values.  With an argument the program writes rounds of a
+ * variable for t/helper/codecs.py, which computes the same by ps-wire(7).
  */
 #include "shard/shard.h"
 
@@ -61,7 +61,7 @@ end(void)
 	plan_release(&plan);
 }
 
-/* A round: w -= g, as there is one example. */
+/* Applies a round: w -= g, as there is one example. */
 static void
 round_of(const float *g)
 {
@@ -85,7 +85,7 @@ draw(struct rng *rng, float *g)
 				     (int)rng_below(rng, 12) - 8);
 }
 
-/* What is there, and what is published. */
+/* Returns the server's values of the variable. */
 static const float *
 live(void)
 {
@@ -115,7 +115,7 @@ is_same(const float *a, const void *b)
 	return memcmp(a, b, FLOATS * sizeof(*a)) == 0;
 }
 
-/* A puller, which pulls now and then. */
+/* A client that pulls now and then. */
 struct puller {
 	float copy[FLOATS];
 	uint64_t edition;
@@ -151,7 +151,7 @@ pulls(struct puller *p)
 	return is_same(p->copy, news(0).values.data);
 }
 
-/* What the puller lacks of what is there, a number. */
+/* Returns the mean difference between the puller's values and the server's. */
 static double
 lacks(const struct puller *p)
 {
@@ -163,8 +163,8 @@ lacks(const struct puller *p)
 	return lost / FLOATS;
 }
 
-/* Rounds that change it, and some that do not: what is lacked before and behind
-   these. */
+/* Does rounds that change the variable, then some that do not, and checks the
+   puller's difference before and after these. */
 static void
 leads(const char *pull, double most, int still, double least)
 {
@@ -249,7 +249,8 @@ print_hex(const void *from, size_t size)
 	printf("\n");
 }
 
-/* The values before each round, each difference, what is published at last. */
+/* Prints the values before each round, each difference, and the published
+   values at the end. */
 static void
 print_rounds(struct rng *rng, const char *pull, int rounds)
 {

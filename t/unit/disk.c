@@ -25,7 +25,7 @@ holds(const char *wanted)
 	return same;
 }
 
-/* The first to begin ends while the second has written half of it. */
+/* The first writer ends when the second has written half of its file. */
 static void
 test_ended(void)
 {
@@ -41,7 +41,7 @@ test_ended(void)
 	ok(access(".tmp-file", F_OK) < 0);
 }
 
-/* The first gives up, or comes when the second is done. */
+/* The first writer gives up, or ends after the second. */
 static void
 test_late(void)
 {
@@ -56,7 +56,7 @@ test_late(void)
 	   holds("4"));
 }
 
-/* What others read while it is replaced. */
+/* Programs that read the file while it is replaced get a complete one. */
 static void
 test_replaced(void)
 {

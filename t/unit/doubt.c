@@ -21,7 +21,7 @@
 #define BEYOND	", which is not a probability, and has no gradient beyond 0 " \
 		"and 1; "
 
-/* What is said of it; NULL: nothing.  "!" stands before a refusal. */
+/* Models and their warning; NULL: none.  "!" marks a refusal. */
 static const struct {
 	const char *text, *said;
 } models[] = {
@@ -83,7 +83,8 @@ static const struct {
 	{ BINARY "a = linear x\nb = linear x kernel_initializer=ones\n"
 	  "p = dot a b\nloss hinge p", NULL },
 
-	/* What is always the same, or has a range by what is before it. */
+	/* Layers that are constant, or whose range the layer before them
+	   bounds. */
 	{ NUMBER "a = dense x units=1\np = rescaling a scale=0 offset=2\n"
 	  "loss huber p", "!model.ps:4: p: with scale=0 all numbers are the "
 	  "offset" },
@@ -123,7 +124,7 @@ static const struct {
 	{ BINARY "a = linear x activation=tanh\np = rescaling a scale=9" BCE
 	  LOGITS, "model.ps:5: p gives from -9 to 9, so as" },
 
-	/* Of several. */
+	/* Cross-entropy of several classes. */
 	{ CLASSES "p = dense x units=4" SCCE, "!model.ps:4: p does not end in "
 	  "a softmax, so it is not a probability" },
 	{ CLASSES "p = dense x units=4" SCCE LOGITS, NULL },

@@ -1,8 +1,9 @@
 /*
- * A worker pulls for a step before it has its lease, if it was told that more
- * like it come: what it pulled is good for the same pass only, and a batch
- * that was read too early goes back.  With prefetch it computes a step while
- * the exchange is under way that pushes the one before and pulls for the next.
+ * A worker pulls for a step before it has its lease, if its last lease
+ * announced more steps of this kind.  The values are valid only in the same
+ * pass, and the examples of a batch that was read too early are put back.
+ * With prefetch the worker computes a step during the exchange that pushes the
+ * previous step and pulls for the next.
  */
 #include "coord/coord.h"
 #include "server/server.h"
@@ -90,7 +91,7 @@ feed(void)
 	batch_release(&batch);
 }
 
-/* Until nobody has anything to say. */
+/* Delivers messages until none is left. */
 static void
 settle(void)
 {
@@ -152,7 +153,7 @@ send_plan(uint64_t to, uint64_t index)
 	free(place);
 }
 
-/* The server gets what was held back. */
+/* Delivers the messages to the server that were held back. */
 static void
 let_go(void)
 {
@@ -166,7 +167,7 @@ let_go(void)
 	settle();
 }
 
-/* The only message that is held back pushes that step and pulls. */
+/* Is only one message held back, which pushes this step and pulls? */
 static bool
 under_way(uint64_t step)
 {
@@ -174,7 +175,7 @@ under_way(uint64_t step)
 		held[0]->message.push.step == step;
 }
 
-/* Whoever computes with batch i from now on fails. */
+/* Makes every step with batch i fail from now on. */
 static void
 spoil(size_t i)
 {
@@ -264,7 +265,7 @@ test_early(void)
 	end();
 }
 
-/* A step is computed when all that was said has been answered. */
+/* A step is computed after all messages have been answered. */
 static void
 test_in_turn(void)
 {
@@ -311,7 +312,7 @@ test_ahead(void)
 	end();
 }
 
-/* What is known to be wrong is said when all before it is done. */
+/* An error is reported after all earlier steps are done. */
 static void
 test_failure(void)
 {
@@ -328,7 +329,8 @@ test_failure(void)
 	end();
 }
 
-/* With no patience at all, whoever owes an answer is silent for too long. */
+/* With a patience of 0 every peer that has not answered is silent for too
+   long. */
 static void
 test_silence(void)
 {
@@ -349,7 +351,7 @@ test_silence(void)
 	end();
 }
 
-/* Whoever hung itself does not know who was silent meanwhile. */
+/* A worker that hung does not count that time as silence of its peers. */
 static void
 test_hang(void)
 {

@@ -27,7 +27,7 @@ LOOP(exp_of_negative)
 LOOP(log1p_of_fraction)
 LOOP(log_of_positive)
 
-/* How far x is from what it should be, in units of that one's last place. */
+/* Returns the error in units in the last place of the expected value. */
 static long double
 units(double got, long double want)
 {
@@ -57,7 +57,7 @@ check(const char *name, void (*all)(double *restrict, const double *restrict,
 	named(same, "has the same bits alone as among others");
 }
 
-/* From 0 to 1, as many near 0 as elsewhere. */
+/* Returns a number from 0 to 1; small numbers are as likely as others. */
 static double
 fraction(struct rng *rng)
 {

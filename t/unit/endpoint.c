@@ -19,7 +19,8 @@ connects(const char *endpoint)
 	return endpoint_check(endpoint, ENDPOINT_CONNECT, &f) == 0;
 }
 
-/* Refused both ways, by a line that holds the words. */
+/* Is the endpoint refused for binding and connecting, by a line with these
+   words? */
 static bool
 refused(const char *endpoint, const char *words)
 {

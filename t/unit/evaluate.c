@@ -37,7 +37,7 @@ call(void *own, const struct external_call *c, struct fail *why)
 	return breaks ? fail(why, breaks, "it is broken") : 0;
 }
 
-/* A program that answers when it is told to. */
+/* A program that answers when the test lets it. */
 static const struct external_call *asked;
 static size_t asks;
 static bool answer;
@@ -110,7 +110,7 @@ take(uint64_t request, uint64_t shards, uint64_t size, uint32_t count,
 	return status;
 }
 
-/* The next batch, and the server's values for it. */
+/* Scores the next batch, with these values from the server. */
 static bool
 score(size_t examples, float value)
 {
@@ -210,7 +210,7 @@ failures(void)
 	unfit.kind = 0;
 }
 
-/* By the values of a cut, which may be gone before all is scored. */
+/* Scores the values of a cut, which the server may drop before the end. */
 static void
 by_a_cut(void)
 {
@@ -239,7 +239,7 @@ by_a_cut(void)
 	evaluate_drop(e);
 }
 
-/* Values still come for a batch of one that was dropped. */
+/* Values arrive for a batch of an evaluation that was dropped. */
 static void
 late(void)
 {
@@ -256,7 +256,7 @@ late(void)
 	evaluate_drop(e);
 }
 
-/* A layer is computed by a program of the user's. */
+/* A program of the user computes a layer, and fails. */
 static void
 broken_layer(void)
 {
@@ -273,7 +273,7 @@ broken_layer(void)
 	breaks = 0;
 }
 
-/* The program of a layer takes its time. */
+/* The evaluation waits for the program of a layer. */
 static void
 layer_waits(void)
 {

@@ -19,7 +19,7 @@ static const char text[] =
 	"p    = dense x units=1\n"
 	"loss   mean_squared_error p\n";
 
-/* The last message said to each peer, and the peers so far. */
+/* The last message to each peer, and the number of peers. */
 struct world {
 	struct model_fixture fixture;
 	struct outbox outbox;
@@ -135,7 +135,7 @@ receive_cut(struct world *w, uint64_t cut, uint64_t now)
 	return receive(w, COORDINATOR, m, now);
 }
 
-/* Up to where the cut has been asked for. */
+/* Brings the evaluator to the request of its cut. */
 static void
 ask(struct world *w)
 {
@@ -146,7 +146,7 @@ ask(struct world *w)
 	receive_welcome(w, 100);
 }
 
-/* It has a cut, and nothing of it is on its way. */
+/* Does the evaluator have a cut, and no pull of it in flight? */
 static bool
 wants(const struct world *w)
 {
@@ -255,7 +255,7 @@ test_lost_connections(void)
 	receive_cut(&w, 6, 300);
 	said = w.count[COORDINATOR];
 
-	/* With the cut in hand, only the servers matter. */
+	/* An evaluator that has its cut needs only the servers. */
 	evaluator_down(w.ev, COORDINATOR, 400);
 	equals(evaluator_tick(w.ev, 400 + 2 * TIMEOUT, &w.f), 0);
 	evaluator_up(w.ev, COORDINATOR, 3000);

@@ -10,7 +10,7 @@
 
 #define CALLS	8
 
-/* A call, in words, and what to answer. */
+/* The calls as text, and the answers to give. */
 struct answerer {
 	char asked[CALLS][512];
 	uint64_t seed[CALLS];
@@ -48,7 +48,7 @@ note(struct answerer *a, const struct external_call *c)
 	a->seed[a->calls++] = c->seed;
 }
 
-/* y = x kernel + bias, of [3] to [2], whatever else is sent. */
+/* Computes y = x kernel + bias, from [3] to [2]; ignores other arrays. */
 static void
 forward(struct answerer *a, const struct external_call *c)
 {
@@ -66,7 +66,7 @@ forward(struct answerer *a, const struct external_call *c)
 	}
 }
 
-/* By x, if that is wanted, kernel and bias. */
+/* Computes the gradients of kernel and bias, and of x if it is wanted. */
 static void
 backward(struct answerer *a, const struct external_call *c)
 {
@@ -140,7 +140,7 @@ near(const float *a, const float *b, size_t n)
 	return good;
 }
 
-/* The gradients of both, by variables in the order of the external's. */
+/* Are the gradients of both models equal, by the variables of the first? */
 static bool
 same_gradients(const struct model_fixture *r, const struct model_fixture *dense,
 	       const char *const *name, const char *const *other)
@@ -162,7 +162,7 @@ same_gradients(const struct model_fixture *r, const struct model_fixture *dense,
 	return good;
 }
 
-/* Give both the same values, whatever order they are in. */
+/* Copies the values of one model to the other, by the names of variables. */
 static void
 share_values(const struct model_fixture *from, struct model_fixture *to,
 	     const char *const *name, const char *const *other)
@@ -220,7 +220,7 @@ test_requests(void)
 	equals(a.calls, 3);
 	ok(strcmp(a.asked[0], "y forward training: q 2x[3] r 2x[3] "
 		  "W 0x[3, 2] b 0x[2] -> y 2x[2]") == 0);
-	/* r is what was read: nothing is trained there. */
+	/* r is an input, so no gradient is wanted for it. */
 	ok(strcmp(a.asked[1], "y backward training: y 2x[2] -> q 2x[3] "
 		  "W 0x[3, 2] b 0x[2]") == 0);
 	ok(strcmp(a.asked[2], "y forward: q 2x[3] r 2x[3] W 0x[3, 2] b 0x[2] "
@@ -231,7 +231,7 @@ test_requests(void)
 	fixture_end(&r);
 }
 
-/* Outputs, ids and the label: y = x W + b, z and u are twice that. */
+/* Computes several outputs: y = x W + b, z and u are twice that. */
 static int
 answer_several(void *own, const struct external_call *c, struct fail *f)
 {
@@ -292,7 +292,7 @@ test_outputs(void)
 	fixture_end(&dense);
 }
 
-/* What is no array of floats has no gradient. */
+/* Ids have no gradient. */
 static void
 test_ids(void)
 {
@@ -329,7 +329,7 @@ test_shared(void)
 	w = (size_t)(model_variable(r.model, "W") - r.variable);
 	memcpy(once, compute_gradient(r.compute, w), sizeof(once));
 	fixture_end(&r);
-	/* The same layer again, which the loss does not look at. */
+	/* The same layer, on which the loss does not depend. */
 	open_fixture(&r, &a, &e, DATA VARIABLES
 		 "z = external x shape=[2] variables=W,b\n"
 		 "y = external x shape=[2] variables=W,b\n" LOSS, 3);
@@ -346,7 +346,8 @@ test_shared(void)
 	fixture_end(&r);
 }
 
-/* It is said once, by whom and where; nobody is asked after that. */
+/* A failure is reported once, with the program and the line; no call
+   follows. */
 static void
 test_failure(void)
 {
@@ -374,7 +375,7 @@ test_failure(void)
 	a.fails_at = 1;
 	compute_forward(r.compute);
 	ok(compute_failure(r.compute) && a.calls == 2);
-	/* The next batch is another one. */
+	/* The next batch is tried again. */
 	a.calls = 0;
 	a.fails_at = CALLS;
 	compute_train(r.compute, 0, NULL);
@@ -383,7 +384,7 @@ test_failure(void)
 	fixture_end(&r);
 }
 
-/* Its variables have regularizers, as all have. */
+/* The variables of an external layer may have regularizers. */
 static void
 test_regularizer(void)
 {

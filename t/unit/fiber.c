@@ -1,4 +1,4 @@
-/* Functions that wait while their caller goes on. */
+/* Functions that wait while their caller continues. */
 #include "base/fiber.h"
 
 #include "tap.h"
@@ -26,7 +26,7 @@ wait_twice(void *arg)
 	done++;
 }
 
-/* Another one that runs and waits within this one. */
+/* Runs another fiber, which waits, within this one. */
 static void
 nested(void *arg)
 {

@@ -51,7 +51,8 @@ receive(uint64_t peer, const struct message *m)
 	return status;
 }
 
-/* What a server says of itself that has nothing, or some life of a run. */
+/* Returns the WELCOME of a server without variables, or of an incarnation that
+   has the run. */
 static struct message
 welcome_of(uint64_t life, const unsigned char *run)
 {
@@ -75,7 +76,7 @@ welcome(uint64_t peer, uint64_t life, const unsigned char *run)
 	return receive(peer, &m);
 }
 
-/* It is called, and comes. */
+/* The server is dialled, and connects. */
 static bool
 comes(uint64_t peer, uint64_t life, const unsigned char *run)
 {
@@ -92,7 +93,7 @@ tick(void)
 	return status;
 }
 
-/* It does, or refuses, what it was asked last. */
+/* The server answers the last message with OK or a refusal. */
 static int
 answer(uint64_t peer, enum message_kind kind)
 {
@@ -160,8 +161,8 @@ greeting(void)
 	end();
 }
 
-/* Server 1 died at node:2, and its standby at node:3; both are started again as
-   servers, and register, and the second one dies once more. */
+/* Server 1 was lost at node:2, and its standby at node:3; both are started
+   again as servers and register, and the second one is lost again. */
 static void
 registered_twice(void)
 {
@@ -405,7 +406,7 @@ saves_and_loads(void)
 	end();
 }
 
-/* A server comes back, as this life, and says that it has this. */
+/* A server comes back as this incarnation, and reports this state. */
 static void
 comes_back(void)
 {
@@ -448,7 +449,8 @@ comes_back(void)
 	end();
 }
 
-/* Who has become another can only stop. */
+/* A server that comes back is sent PLAN and STOP again; another incarnation of
+   it is only sent STOP. */
 static void
 asked_again(void)
 {
@@ -518,7 +520,7 @@ silence(void)
 	end();
 }
 
-/* Making variables takes as long as it takes. */
+/* A server may make its variables for any time. */
 static void
 at_length(void)
 {

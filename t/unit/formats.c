@@ -104,7 +104,7 @@ journals(void)
 	pack_release(&fold);
 }
 
-/* The journal with one record, and what it is to who opens it. */
+/* Writes a journal with one record, and opens it again. */
 static struct journal_file *
 kept(size_t most, uint32_t kind, const struct pack *p)
 {
@@ -178,7 +178,8 @@ enum { LOG_PLAN = 1, LOG_OVER = 6, LOG_FORMAT = 7 };
 	"another release or build: use those, or remove this folder and lose " \
 	"the steps that only this log has"
 
-/* What is it to a server?  0: as if there were none; else why not. */
+/* Opens the log as a server does.  Returns 0 if the log is ignored, else the
+   kind of the error, which must have this text. */
 static enum fail_kind
 opens(const char *why)
 {
@@ -224,7 +225,8 @@ logs(void)
 		      "one of another format, version or table, too");
 		unlink(SEGMENT);
 	}
-	/* Torn when it was made: nothing was promised on it. */
+	/* The log is incomplete from its start, so no step was acknowledged on
+	   it. */
 	pack_reset(&format);
 	pack_uint(&format, 2);
 	pack_uint(&format, WIRE_VERSION);
@@ -237,7 +239,7 @@ logs(void)
 
 /* ---- caches ---- */
 
-/* Another digit in its first 8 bytes, and nothing else is as it was. */
+/* Changes a digit of the version, in the first 8 bytes, and nothing else. */
 static void
 age(const char *path)
 {

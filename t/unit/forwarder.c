@@ -91,7 +91,7 @@ push(uint64_t peer, uint64_t request, bool pulls, uint64_t part, size_t size,
 	holds(forwarder_check(forwarder));
 }
 
-/* The server answers request n of ours; size 0: without values. */
+/* The server answers request n of the relay; size 0: without values. */
 static void
 answers(uint64_t n, enum outcome outcome, uint64_t version, size_t size)
 {
@@ -116,7 +116,8 @@ refuses(uint64_t n)
 	holds(forwarder_check(forwarder));
 }
 
-/* Was this answer sent on, as the worker's? */
+/* Was this answer forwarded to the worker, with the number of its own
+   request? */
 static bool
 hears(uint64_t peer, uint64_t request, enum outcome outcome, uint64_t version,
       bool values)
@@ -278,7 +279,8 @@ test_without_values(void)
 	end();
 }
 
-/* No server answers so; but if one did, nobody would be forgotten. */
+/* A server does not answer in this order; but if one did, each worker would get
+   its answer. */
 static void
 test_late(void)
 {
@@ -432,8 +434,8 @@ test_leaving(void)
 	end();
 }
 
-/* A worker pushes a replica of a round, four floats of this value, which may be
-   added up in a node of two. */
+/* A worker pushes a replica of a round, four floats of this value, which the
+   relay may add up in a node of two. */
 static void
 push_leaf(uint64_t peer, uint64_t step, uint64_t replica, uint64_t attempt,
 	  float value)
@@ -530,7 +532,7 @@ test_sums(void)
 	end();
 }
 
-/* What is malformed, or the same once more, goes on as it came. */
+/* A malformed or repeated push is forwarded unchanged. */
 static void
 test_misfits(void)
 {

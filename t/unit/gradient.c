@@ -2,8 +2,9 @@
  * Every layer, activation, loss and regularizer against finite differences,
  * by each weight, on random batches with repeated ids, bags and weights.
  *
- * Differences with steps h and h/2 are extrapolated to h = 0 (Richardson), so
- * that what is left of h is its fourth power, and rounding of floats decides.
+ * Differences with steps h and h/2 are extrapolated to h = 0 (Richardson),
+ * which leaves an error of the fourth power of h, so the rounding of floats
+ * dominates.
  */
 #include "model_fixture.h"
 
@@ -17,8 +18,8 @@
 		"input r id[] rows=5\ninput s sparse[6]\n"		\
 		"input h string[2] hash=4\n"
 
-/* What is tested comes in lines; weights before and behind see to it that
- * gradients flow through it. */
+/* The tested lines stand between layers with weights, so that gradients flow
+ * through them. */
 #define END	"flat = flatten y\nend = dense flat units=1\n"		\
 		"label t float\nloss mean_squared_error end\n"
 
@@ -275,7 +276,7 @@ agrees(struct model_fixture *r, size_t v, size_t i, float gradient)
 	const double fine = difference(r, x, h / 2);
 	const double expected = (4 * fine - coarse) / 3;
 	const double error = fabs((double)gradient - expected);
-	/* A loss is a few roundings of floats from its own. */
+	/* The rounding error of a loss is that of a few floats. */
 	const double noise = 4 * (double)FLT_EPSILON * loss_at(r) /
 		(double)h;
 
@@ -287,7 +288,7 @@ agrees(struct model_fixture *r, size_t v, size_t i, float gradient)
 	return false;
 }
 
-/* How many gradients were compared; -1 if one does not agree. */
+/* Returns the number of gradients that were compared; -1: one differs. */
 static long
 compare(struct model_fixture *r)
 {

@@ -15,7 +15,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-/* Generous: what these tests found took gigabytes, and minutes. */
+/* The limits are generous: the faults that these tests found took gigabytes and
+   minutes. */
 #ifdef PS_DEV
 #define SECONDS		60
 #define MIB		1200	/* what was freed is kept for a while */
@@ -39,7 +40,8 @@ line(const char *format, size_t n)
 
 /* ---- models ---- */
 
-/* Parsed, with a batch of one example computed; or refused. */
+/* Parses a model and computes a batch of one example, or the model is
+   refused. */
 static bool
 takes_model(void)
 {
@@ -90,7 +92,8 @@ many_quotes(void)
 	return takes_model();
 }
 
-/* The wire and a checkpoint may hold a text that no file of a model has. */
+/* A message or a checkpoint may hold a text that no file of a model can
+   have. */
 static bool
 a_long_text(void)
 {
@@ -178,7 +181,7 @@ a_long_chain(void)
 	return takes_model();
 }
 
-/* A file of 4 MiB and many lines that name it, each in a way of its own. */
+/* Many lines name the same file of 4 MiB, each by another path. */
 static bool
 many_vocabularies(void)
 {
@@ -204,7 +207,7 @@ many_vocabularies(void)
 	return !m && strstr(why.text, "take more than 128 MiB");
 }
 
-/* The sizes of these texts are checked, whatever stands behind them. */
+/* The sizes in these lines are checked before the rest of the model. */
 static bool
 large_sizes(void)
 {
@@ -241,7 +244,7 @@ large_sizes(void)
 
 /* ---- plans ---- */
 
-/* A plan of so many pieces for a small model: what a stranger might say. */
+/* A stranger may send a plan of many pieces for a small model. */
 static bool
 many_pieces(void)
 {
@@ -308,7 +311,7 @@ large_plans(void)
 		!plan_fits("fixed:65536", 1);
 }
 
-/* Made of many shards on many servers, in little time. */
+/* A plan of many shards on many servers is made in little time. */
 static bool
 a_plan_of_many(void)
 {
@@ -346,7 +349,7 @@ a_plan_of_many(void)
 	return good;
 }
 
-/* A line as long as a model may be, whose definitions take their places. */
+/* Definitions are replaced in a line that is as long as a model may be. */
 static bool
 a_long_line(void)
 {
@@ -381,7 +384,7 @@ reads(const char *file, const struct input *in, size_t count)
 	return got;
 }
 
-/* A table of so many columns, f0 and on, and y. */
+/* Writes a CSV file of this number of columns, f0 and on, and y. */
 static void
 put_columns(size_t columns)
 {
@@ -442,7 +445,7 @@ many_inputs(void)
 	return good;
 }
 
-/* Headers of a few bytes that promise more than any memory has. */
+/* Headers of a few bytes announce more than any memory has. */
 static bool
 large_headers(void)
 {
@@ -467,7 +470,7 @@ large_headers(void)
 		wrong += *got != '6';
 		free(got);
 	}
-	/* Version 2, and a header of 4 GiB. */
+	/* Version 2, with a header of 4 GiB. */
 	files_put("x.npy", "\x93NUMPY\2\0\xff\xff\xff\xff{", 13);
 	got = reads("x.npy,x.npy", &in, 1);
 	wrong += *got != '6';
@@ -481,7 +484,7 @@ large_headers(void)
 	return wrong == 0;
 }
 
-/* So many members of one sample, as when names differ behind their point. */
+/* A sample has very many members, whose names differ after the dot. */
 static bool
 a_sample_of_many(void)
 {

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The number that libzmq gives to its nth caller. */
+/* Returns the number that libzmq gives to the nth connection. */
 static uint64_t
 caller(uint32_t n)
 {

@@ -39,7 +39,7 @@ is_none(void)
 	return !index_span(x, &number);
 }
 
-/* What is said of two places, at 0 and 500. */
+/* Does the worker report two places, at 0 and 500? */
 static bool
 says_places(uint64_t request, uint64_t records)
 {

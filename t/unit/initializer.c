@@ -71,7 +71,7 @@ within(double lo, double hi)
 	return true;
 }
 
-/* Five standard errors of the mean, and of a share of 40,000. */
+/* Is the mean of 40,000 numbers within five standard errors? */
 static bool
 mean_is(double mean, double stddev)
 {
@@ -95,7 +95,7 @@ is_uniform(double lo, double hi)
 	       share_is(lo + .1 * width, .1) && share_is(hi - .25 * width, .75);
 }
 
-/* Distribution function of the standard normal. */
+/* Returns the distribution function of the standard normal. */
 static double
 phi(double z)
 {
@@ -112,7 +112,7 @@ is_normal(double mean, double stddev)
 	       !within(mean - 3 * stddev, mean + 3 * stddev);
 }
 
-/* stddev: of the normal distribution before its ends are cut off. */
+/* stddev: that of the normal distribution before it is truncated. */
 static bool
 is_truncated(double mean, double stddev)
 {
@@ -193,7 +193,7 @@ by_fan(void)
 	ok(is_uniform(-sqrt(3), sqrt(3)));
 }
 
-/* Slices of all sizes, in any order. */
+/* Do slices of all sizes, in any order, equal the whole variable? */
 static bool
 slices_equal_the_whole(const char *text)
 {
@@ -227,7 +227,8 @@ differ(const char *name, uint64_t seed)
 	return equal == 0;
 }
 
-/* The same bits drawn both ways: the quantile undone gives the uniform. */
+/* From the same bits, the distribution function of the normal number gives the
+   uniform one. */
 static bool
 normal_is_the_quantile(void)
 {
@@ -244,7 +245,8 @@ normal_is_the_quantile(void)
 	return worst < 2e-7;
 }
 
-/* Recorded once: what a checkpoint began from must never change. */
+/* These values were recorded once: the initial values of old runs must never
+   change. */
 static void
 values_are_for_ever(void)
 {

@@ -1,7 +1,7 @@
 /*
- * Eight bits a number: right on average, the same however a variable is cut.
- * With an argument it writes what it encodes, for t/helper/codecs.py, which
- * does the same by what ps-wire(7) says.
+ * The codec int8: numbers are right on average, and the same however a variable
+ * is cut.  With an argument the program writes cases for t/helper/codecs.py,
+ * which encodes the same numbers by ps-wire(7).
  */
 #include "wire/plan.h"
 
@@ -21,7 +21,7 @@
 static float value[DENSE];
 static unsigned char bytes[4 * DENSE];
 
-/* Numbers of all sizes, zeros, and some blocks of nothing that counts. */
+/* Fills numbers of all sizes, zeros, and some blocks of zeros and denormals. */
 static void
 fill(struct rng *rng)
 {
@@ -46,7 +46,7 @@ dense(size_t first, size_t count)
 		.first = first, .of = DENSE, .draw = 99 };
 }
 
-/* What one slice comes to, as floats. */
+/* Encodes a slice, and decodes it to floats. */
 static void
 through(float *to, const float *from, struct codec_slice s)
 {
@@ -105,7 +105,8 @@ test_add(void)
 	      "to add is to decode, and to add");
 }
 
-/* x beside a number that makes the scale, in a million draws. */
+/* Is the mean of x, encoded a million times beside a number that sets the
+   scale, right? */
 static bool
 is_right(float x, float most)
 {
@@ -165,7 +166,7 @@ scales_fit(struct rng *rng)
 	return true;
 }
 
-/* A row of a table is as it is, whichever rows are beside it. */
+/* The bytes of a row do not depend on the rows beside it. */
 static void
 test_rows(struct rng *rng)
 {
@@ -230,7 +231,7 @@ test_hostile(void)
 	ok(codec_int8.finite(bytes, s));
 }
 
-/* ---- for the twin ---- */
+/* ---- cases for codecs.py ---- */
 
 static void
 print_hex(const void *from, size_t size)

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a text, which can take fifty times as much. */
+/* The size of a text, which can take fifty times as much memory. */
 #define SIZE	((size_t)20 << 20)
 
 static json_error_t error;
 
-/* So many bytes: a list of what this is, with commas. */
+/* Returns a list of SIZE bytes of these items, with commas. */
 static char *
 list_of(const char *each)
 {
@@ -24,7 +24,7 @@ list_of(const char *each)
 	text[0] = '[';
 	for (size_t i = 0; i < SIZE - 1; i++)
 		text[1 + i] = each[i % n];
-	/* The last one has no comma behind it. */
+	/* The last item has no comma after it. */
 	for (size_t i = 1 + (SIZE - 2) / n * n - 1; i < SIZE - 1; i++)
 		text[i] = ' ';
 	text[SIZE - 1] = ']';

@@ -1,6 +1,6 @@
 /*
- * The tuned product equals the naive one, on all shapes and transposes; what
- * goes several at a time comes to what goes one by one.
+ * The tuned product equals the naive one, on all shapes and transposes;
+ * vectorized loops equal loops over single numbers.
  */
 #include "tensor/kernels.h"
 
@@ -31,7 +31,7 @@ equal(struct gemm g)
 	return true;
 }
 
-/* Sums of so many terms are added up by parts, whichever way they lie. */
+/* Sums of very many terms are added up in parts, along either axis. */
 static void
 test_long_sums(void)
 {
@@ -57,7 +57,7 @@ test_long_sums(void)
 	named(good, "sums of many terms");
 }
 
-/* Element by element, however many go at a time, and none behind them. */
+/* Multiplies n elements: are all right, and none after them changed? */
 static bool
 multiplies(size_t n)
 {
@@ -73,7 +73,8 @@ multiplies(size_t n)
 	return good && c[n] == (float)n / 64 && d[n] == (float)n / 64;
 }
 
-/* Rows of n, of numbers whose sums only doubles hold; and none behind. */
+/* Adds rows of n numbers whose sums need doubles: are all right, and none after
+   them changed? */
 static bool
 adds_rows(size_t rows, size_t n)
 {
@@ -96,7 +97,7 @@ adds_rows(size_t rows, size_t n)
 	return good && sum[n] == .5f;
 }
 
-/* The largest of any number of floats, wherever it is, from any address. */
+/* Is the largest of n floats found at any place, from any address? */
 static bool
 finds_largest(size_t n, struct rng *rng)
 {
@@ -152,9 +153,8 @@ value_of(uint32_t half)
 }
 
 /*
- * By distance: of the two around a float the nearer one, of two as near the
- * even one.  The largest has an infinity above it, as far as the next power
- * of two.
+ * Returns the nearest bfloat16; of two that are as near, the even one.  Above
+ * the largest is infinity, at the distance of the next power of two.
  */
 static uint16_t
 nearest(float x)
@@ -172,7 +172,8 @@ nearest(float x)
 	return (uint16_t)(sign | high);
 }
 
-/* Each there is, from any address, and back again. */
+/* Is each bfloat16 the same after conversion to a float and back, from any
+   address? */
 static bool
 all_halves(size_t offset)
 {
@@ -192,7 +193,8 @@ all_halves(size_t offset)
 	return good;
 }
 
-/* Around every bfloat16: it, the ties to both sides, and next to those. */
+/* Are floats rounded right that differ from a bfloat16 by these low bits: it,
+   the ties, and the floats next to them? */
 static bool
 rounds(uint32_t low)
 {
@@ -210,7 +212,7 @@ rounds(uint32_t low)
 	return wrong == 0;
 }
 
-/* So many, whatever is left over from several at a time; none behind them. */
+/* Are n floats converted, for any rest of a vector, and none after them? */
 static bool
 counts(size_t n, struct rng *rng)
 {
@@ -250,7 +252,7 @@ bfloat16(struct rng *rng)
 			    INFINITY, float_of(0x7f800001), -0.0f };
 	uint16_t half[8];
 
-	/* What can be told before it travels. */
+	/* A float too large for bfloat16 is found before it is sent. */
 	const float most = codec_bfloat16.most;
 	const float edge[] = { most, nextafterf(most, INFINITY), -most };
 

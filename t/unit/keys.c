@@ -14,7 +14,7 @@
 
 static uint64_t set[ROWS];
 
-/* Each row of the piece with some probability: sorted and unique. */
+/* Draws each row of the piece with some probability: sorted and unique. */
 static size_t
 random_set(struct rng *rng, uint64_t first, uint64_t rows)
 {
@@ -52,7 +52,7 @@ goes_round(struct rng *rng, uint64_t **rows, size_t *room)
 	return same;
 }
 
-/* Gaps of so many bits, of which the last row is the last one there may be. */
+/* Writes rows with gaps of so many bits, up to the last possible row. */
 static bool
 far_apart(struct rng *rng, unsigned bits, uint64_t **rows, size_t *room)
 {
@@ -83,7 +83,8 @@ far_apart(struct rng *rng, unsigned bits, uint64_t **rows, size_t *room)
 	return good;
 }
 
-/* Damaged: refused, or sorted rows of the piece that are written the same. */
+/* Are damaged bytes refused, or read as sorted rows that are written as the
+   same bytes? */
 static bool
 sound(struct rng *rng, uint64_t **rows, size_t *room)
 {
@@ -175,7 +176,7 @@ main(void)
 	u = unpack_from(p.data, p.size);
 	ok(keys_read(&u, 0, UINT64_MAX - 1, &rows, &room) == 0 && u.bad);
 
-	/* Neighbours, as many as you like, take a byte for each block. */
+	/* Any number of consecutive rows takes a byte for each block. */
 	for (size_t i = 0; i < ROWS; i++)
 		set[i] = 70000 + i;
 	pack_reset(&p);

@@ -1,8 +1,8 @@
 /*
- * Numbers at kinks, floors and ends, and far beyond: what Keras 3.15.1 makes
- * of them with TensorFlow 2.21.0, in double precision.  Where two numbers tie
- * the slope is a matter of choice, and the choice is theirs.  Then sums of so
- * many numbers, or of numbers so far apart, that floats could not hold them.
+ * Functions at kinks, floors and ends, and far beyond, compared with Keras
+ * 3.15.1 and TensorFlow 2.21.0 in double precision.  Where two numbers tie the
+ * slope is a matter of choice, and is chosen as there.  Then sums of so many
+ * numbers, or of numbers so far apart, that floats could not hold them.
  */
 #include "model_fixture.h"
 
@@ -159,8 +159,8 @@ static const struct {
 };
 
 /*
- * A slope that is told from what came out, as sigmoid's, is as far off as
- * that was rounded.
+ * A slope that is computed from the output, as sigmoid's is, has the rounding
+ * error of the output.
  */
 static void
 test_activation(const char *name, const float *y, const float *slope)
@@ -390,7 +390,7 @@ test_loss(size_t k)
 
 /* ---- cosines ---- */
 
-/* Of a and b, and the slopes by both: a length is 1e-7 at least. */
+/* The cosine of a and b, and its slopes by both: a length is 1e-7 at least. */
 static const struct {
 	float a[2], b[2];
 	double y, da[2], db[2];
@@ -457,9 +457,9 @@ test_cosine(size_t k)
 /* ---- large weights ---- */
 
 /*
- * Rows are 1 2 3 4; what comes out of an example, and the slope by each row.
- * Sums of weights that are no floats are none in Keras either; they are known
- * all the same.
+ * The rows are 1 2 3 4; the output of an example, and the slope by each row.
+ * Keras also overflows where sums of weights exceed floats; the exact results
+ * are known.
  */
 static const struct {
 	const char *layer;
@@ -487,7 +487,8 @@ static const struct {
 	  4, { 0, 0, 0, 1 } },
 	{ "attention s q dim=1 scale=-1e30", { 1, 1, 1, 3e38f },
 	  1, { 1, 0, 0, 0 } },
-	/* One pair, of what is more than 2^24 apart: <1, 2> 1e4 1e-4. */
+	/* One pair of factors that differ by more than 2^24: <1, 2> 1e4
+	   1e-4. */
 	{ "factorization s factors=1", { 1e4f, 1e-4f, 0, 0 },
 	  2, { 2, 1, 0, 0 } },
 	{ "factorization s factors=1", { 3e5f, 0, 1e-4f, 0 },
@@ -542,8 +543,8 @@ test_weighted(size_t k)
 #define MANY	300000
 
 /*
- * All ids are 0, all floats 1 and -1 in turn, all weights begin as told; each
- * example adds what the loss has as its slope, 0.1, times a number.
+ * All ids are 0, floats are 1 and -1 in turn, weights begin with the given
+ * value; each example adds the slope of the loss, 0.1, times a number.
  */
 static const struct {
 	const char *lines, *variable;
@@ -576,7 +577,7 @@ static const struct {
 	  "h = conv1d c filters=1 kernel_size=2\ny = flatten h",
 	  "h/kernel", 0, -.05f, 1 },
 	{ "y = batch_normalization turn", "y/beta", 0, -.05f, 1 },
-	/* A layer that wants all examples at once, beside a table. */
+	/* A layer that needs all examples at once, beside a table. */
 	{ "n = batch_normalization turn\ne = linear i\ny = add n e",
 	  "e/kernel", 0, -.05f, 1 },
 };
@@ -634,7 +635,7 @@ test_crowd(size_t k)
 	fixture_end(&r);
 }
 
-/* A bag of so many ids is added up as if they were few. */
+/* The sum of a bag of very many ids is exact. */
 static void
 test_long_bag(const char *layer, double want)
 {

@@ -8,7 +8,7 @@
 #define COORDINATOR	1
 #define TERM		7
 
-/* All that was said since the last look, as letters: D(ONE) F(AILED) O(K). */
+/* The messages since the last check, as letters: D(ONE) F(AILED) O(K). */
 static char said[32];
 static struct message last;
 
@@ -74,7 +74,7 @@ end(void)
 	leases_free(leases);
 }
 
-/* Begin the next step: is it that one? */
+/* Begins the next step, which must be this one. */
 static const struct lease *
 begins(uint64_t step)
 {
@@ -167,7 +167,7 @@ test_blocks(void)
 	end();
 }
 
-/* What the steps' program is told is the last frame. */
+/* The last frame has the arguments for the step program. */
 static void
 test_call(void)
 {
@@ -244,7 +244,7 @@ test_failed(void)
 	end();
 }
 
-/* Rounds: the lowest step comes first, and a replica is always given back. */
+/* In rounds the lowest step comes first, and a replica is always given back. */
 static void
 test_replicas(void)
 {

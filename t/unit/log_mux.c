@@ -40,7 +40,8 @@ release(struct model_fixture *r)
 	text_release(&r->got);
 }
 
-/* Read once what was said in one piece; write all of it. */
+/* Passes bytes that are written at once through the log, and writes all
+   output. */
 static void
 pass(struct model_fixture *r, const void *bytes, size_t n)
 {

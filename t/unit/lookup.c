@@ -72,7 +72,7 @@ test_refused(void)
 	ok(!lookup_vocabulary(words, 4, 1, "batman", &f));
 }
 
-/* Enough words to meet in the table again and again. */
+/* There are so many words that many collide in the table. */
 static void
 test_many(void)
 {

@@ -48,7 +48,7 @@ fill(float size)
 	}
 }
 
-/* The bits, but for which NaN it is. */
+/* Are the bits the same?  All NaNs are equal. */
 static bool
 same(double a, double b)
 {
@@ -79,7 +79,7 @@ alone_equals_many(const struct loss *l, size_t width)
 	return good && same(sum, loss_sum(l, x, width, label, NULL, n));
 }
 
-/* What an example loses, and so its slope, is multiplied by its weight. */
+/* Are the loss and the slope of an example multiplied by its weight? */
 static bool
 weighed(const struct loss *l, size_t width)
 {
@@ -109,7 +109,7 @@ near(double a, double b, double unit)
 	return same(a, b) || fabs(a - b) <= unit * (1 + fabs(b));
 }
 
-/* Keras's formulas. */
+/* Returns the loss of a logit by Keras's formula. */
 static double
 of_logit(double z, double y)
 {
@@ -193,7 +193,8 @@ test_binary(float smoothing)
 	      "so it is of probabilities, and of what is none");
 }
 
-/* Of probabilities of any sum, what Keras 3.15 makes with TensorFlow. */
+/* Losses of probabilities with any sum, as Keras 3.15 computes them with
+   TensorFlow. */
 static const struct {
 	const char *name;
 	float p[3], label;

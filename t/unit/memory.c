@@ -10,7 +10,7 @@
 #define CHUNK	((size_t)16 << 10)
 #define CHUNKS	((size_t)4096)
 
-/* Bytes of it that are in memory now. */
+/* Returns the bytes of this process that are in memory. */
 static size_t
 resident(void)
 {
@@ -34,7 +34,7 @@ main(void)
 	printf("1..0 # SKIP its allocator is another one\n");
 	return 0;
 #endif
-	/* As a net has it: see prepare_process(). */
+	/* A net sets this, too: see prepare_process(). */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 128 << 20);
 	before = resident();
@@ -48,7 +48,8 @@ main(void)
 	memory_trim();
 	ok(resident() >= most);		/* all of it is in use */
 
-	/* The last one stays: what is below it is not the heap's end. */
+	/* The last chunk stays, so the chunks below it are not at the end of
+	   the heap. */
 	for (size_t i = 0; i + 1 < CHUNKS; i++)
 		free(chunk[i]);
 	ok(resident() >= most);

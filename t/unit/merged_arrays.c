@@ -1,7 +1,7 @@
 /*
- * A hashed table that any number of servers wrote is one array, its rows in
- * the order of their keys, and is compared with another row by row; parts
- * that do not fit together are refused.
+ * A hashed table that any number of servers wrote is read as one array, with
+ * its rows in the order of their keys, and is compared with another row by row;
+ * parts that do not fit together are refused.
  */
 #include "store/merged_arrays.h"
 
@@ -32,7 +32,7 @@ static const struct model_source model = {
 	.count = 1,
 };
 
-/* What a checkpoint has, and who wrote it. */
+/* The content of a checkpoint, and its number of servers. */
 struct content {
 	const char *name;
 	size_t servers, slots;		/* so many of them have a slot m */
@@ -98,7 +98,7 @@ save(const struct content *x)
 	return checkpoint_open(path, true, &f);
 }
 
-/* In steps of so many rows, which know nothing of parts. */
+/* Are the rows read in order, in steps of so many rows, across parts? */
 static bool
 reads_in_order(const struct merged_arrays *w, size_t step)
 {
@@ -182,7 +182,7 @@ compare(const struct content *a, const struct content *b, bool slots,
 	return item;
 }
 
-/* Rows are joined by id, whoever has them; those of one alone are counted. */
+/* Rows are joined by id, on any servers; rows of only one table are counted. */
 static void
 test_compare(void)
 {

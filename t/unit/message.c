@@ -26,7 +26,8 @@ sample(enum message_kind kind, struct rng *rng)
 	return m;
 }
 
-/* What is read says what was written; numbers that it has not are 0. */
+/* Does the message that was read equal the one written?  Missing numbers are
+   0. */
 static bool
 same(const struct message *m, const struct message *read)
 {
@@ -41,7 +42,7 @@ same(const struct message *m, const struct message *read)
 		  memcmp(read->blob.data, text, m->blob.size) == 0));
 }
 
-/* A HELLO whose beginning can be read is that of another program. */
+/* Are the bytes malformed, or a HELLO of another version? */
 static bool
 unreadable(const void *bytes, size_t size)
 {
@@ -69,7 +70,7 @@ goes_round(enum message_kind kind, struct rng *rng)
 	      memcmp(again.data, p.data, p.size) == 0,
 	      "and is written the same");
 
-	/* Cut short, or with a byte too many. */
+	/* The message is cut short, or has a byte too many. */
 	snprintf(why, sizeof(why), "malformed %s", message_name(kind));
 	named(unreadable(p.data, p.size - 1) &&
 	      (strcmp(f.text, why) == 0 ||
@@ -82,7 +83,8 @@ goes_round(enum message_kind kind, struct rng *rng)
 	pack_release(&again);
 }
 
-/* Whatever byte is changed: refused, or it means exactly what it says. */
+/* Is a message with any byte changed refused, or valid with the content of its
+   bytes? */
 static bool
 sound(enum message_kind kind, struct rng *rng)
 {
@@ -112,7 +114,7 @@ sound(enum message_kind kind, struct rng *rng)
 	return good;
 }
 
-/* What a program of another version, or of other messages, says first. */
+/* Is this HELLO of another version, or with other messages, recognized? */
 static bool
 is_foreign(const struct pack *p, uint64_t version, const char *why)
 {
@@ -141,7 +143,7 @@ foreign(void)
 	   m.hello.life == 3 && m.blob.size == 0 &&
 	   message_check_hello(&m, &f) == 0);
 
-	/* A bit of the table's hash, which stands at the end. */
+	/* Flip a bit of the hash of the message table, which is at the end. */
 	p.data[p.size - 1] ^= 1;
 	named(is_foreign(&p, WIRE_VERSION, other), "another table");
 	p.data[p.size - 1] ^= 1;
@@ -161,7 +163,7 @@ foreign(void)
 	named(is_foreign(&p, 1, "protocol version 1, not 2: use programs of "
 			 "one release"), "version 1");
 
-	/* One to come, of which nothing is known but how it begins. */
+	/* Only the beginning of the HELLO of a later version is known. */
 	pack_reset(&p);
 	pack_array(&p, 4);
 	pack_uint(&p, MESSAGE_HELLO);
@@ -173,7 +175,7 @@ foreign(void)
 	pack_release(&p);
 }
 
-/* So that the hash is of the fields, too, each has its name in the table. */
+/* The table has the name of each field, so that the hash covers the fields. */
 static void
 fields(void)
 {
@@ -200,7 +202,7 @@ frames(void)
 	ok(message_check_frames(&m, &f) < 0);
 }
 
-/* Of frames in front that are empty only keys do not travel. */
+/* Of empty frames in front only keys are not sent. */
 static void
 unsent(void)
 {
@@ -261,7 +263,7 @@ nonsense(void)
 	ok(message_read(&m, p.data, p.size, &f) < 0);
 	equals(f.text, "not a message");
 
-	/* A blob that is too long: no text of a peer's is a book. */
+	/* A blob that is too long is refused. */
 	char words[MESSAGE_BLOB + 1] = "";
 
 	m = (struct message){ .kind = MESSAGE_FAILED,

@@ -1,6 +1,6 @@
 /*
- * message_line - a message as a line of a script, and the words of one that a
- * script says.
+ * message_line - prints a message as a line of a script, and reads the words of
+ * a message from a script.
  */
 #ifndef PS_MESSAGE_LINE_H
 #define PS_MESSAGE_LINE_H
@@ -45,9 +45,9 @@ line_lists(const char *list, const char *word)
 	return strstr(list, blank);
 }
 
-/* ---- a message to be read ---- */
+/* ---- printing a message ---- */
 
-/* A field that is not shown when it has its usual value, or none. */
+/* Fields that are not printed when they have their usual value, or none. */
 static const struct line_usual {
 	const char *field;
 	uint64_t value;
@@ -57,7 +57,7 @@ static const struct line_usual {
 	{ "term", 1 }, { "shards", 1 }
 };
 
-/* Does the number say nothing of a case? */
+/* Is the field left out, since its value tells nothing? */
 static inline bool
 line_skips(const struct message *m, const char *field, uint64_t value)
 {
@@ -96,7 +96,8 @@ line_add_number(struct text *to, const char *field, uint64_t value)
 		text_add(to, "%" PRIu64, value);
 }
 
-/* Is that a message that answers another one, or must not seem to? */
+/* Does a message of this kind answer another one, so that its request number is
+   printed? */
 static inline bool
 line_answers(enum message_kind kind)
 {
@@ -104,7 +105,7 @@ line_answers(enum message_kind kind)
 		kind == MESSAGE_REFUSED || kind == MESSAGE_STANDBY;
 }
 
-/* Steps, as 4, or 4..6. */
+/* Adds steps as "4", or "4..6". */
 static inline void
 line_add_steps(struct text *to, uint64_t first, uint64_t count)
 {
@@ -119,7 +120,8 @@ line_add_steps(struct text *to, uint64_t first, uint64_t count)
 			 first + count - 1);
 }
 
-/* The first record of a lease's slice, and if there is one behind its block. */
+/* Adds the first record of a lease's slice, and whether a slice follows its
+   block. */
 static inline void
 line_add_slice(struct text *to, const struct message *m)
 {
@@ -164,9 +166,9 @@ line_add_message(struct text *to, const struct message *m)
 	text_add(to, "\n");
 }
 
-/* ---- the words of one that is said ---- */
+/* ---- reading a message ---- */
 
-/* Returns the value in NAME=VALUE, or NULL: it is not of this name. */
+/* Returns the value in NAME=VALUE, or NULL if the word has another name. */
 static inline const char *
 line_value(const char *word, const char *name)
 {
@@ -176,7 +178,7 @@ line_value(const char *word, const char *name)
 		word + size + 1 : NULL;
 }
 
-/* A number, none, or the name of a role or a status. */
+/* Reads a number, "none", or the name of a role or a status. */
 static inline bool
 line_number(const char *text, uint64_t *to)
 {
@@ -201,7 +203,7 @@ line_kind(const char *word)
 	return 0;
 }
 
-/* Puts FIELD=NUMBER into a message.  false: it is none. */
+/* Puts FIELD=NUMBER into a message.  false: the word is not of this form. */
 static inline bool
 line_set(struct message *m, const char *word)
 {
@@ -232,9 +234,9 @@ line_set_frame(struct message *m, const char *hex, unsigned char *bytes)
 	return true;
 }
 
-/* Puts the text behind a message's numbers into it: why, or an endpoint; "run"
-   says that the variables of the run are there.  false: there is no place for
-   it. */
+/* Puts the text after the numbers into a message: a reason, or an endpoint, or
+   "run" for a server that has the variables of the run.  false: the message has
+   no place for it. */
 static inline bool
 line_set_text(struct message *m, const char *text)
 {

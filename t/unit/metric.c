@@ -81,7 +81,7 @@ bounds(void)
 	ok(near(value("log_loss", p + 2, 1, y + 2, 1), -log(1 - 1e-7)));
 }
 
-/* More than go at a time, of one class after the other. */
+/* There are more examples than a block has, one class after the other. */
 static void
 many(void)
 {
@@ -170,7 +170,7 @@ regression(void)
 	ok(near(value("mean_absolute_error", p, 1, y, 3), 5.5 / 3));
 }
 
-/* All pairs, as the definition has it. */
+/* Computes the auc by its definition, over all pairs. */
 static double
 auc_of_pairs(const float *p, const float *y, size_t n)
 {
@@ -225,7 +225,8 @@ static const char *const every[] = {
 	"root_mean_squared_error"
 };
 
-/* Over workers that had 0, 1, 2 ... examples each. */
+/* Does a metric merged from workers with 0, 1, 2 ... examples equal the
+   whole? */
 static bool
 merge_equals_the_whole(const char *name)
 {
@@ -254,7 +255,7 @@ merge_equals_the_whole(const char *name)
 	return same;
 }
 
-/* An example of weight 3 counts as three do. */
+/* Does an example of weight 3 count as three examples? */
 static bool
 weighed_equals_often(const char *name)
 {

@@ -12,7 +12,7 @@
 #define END	"label t binary\nloss binary_crossentropy y from_logits=1\n"
 #define OF_NUMBERS "input x float\nlabel t float\nloss huber x\n"
 
-/* Every mistake, and what is said about it. */
+/* Mistakes, and their messages. */
 static const struct {
 	const char *text, *message;
 } mistakes[] = {
@@ -441,7 +441,7 @@ test_variables(void)
 	model_free(m);
 }
 
-/* An input's ids are met once, by however many layers. */
+/* The ids of an input are gathered once for any number of layers. */
 static void
 test_lookups(void)
 {
@@ -486,7 +486,8 @@ test_defaults(void)
 	model_free(m);
 }
 
-/* Errors are measured of any number, and what is 0 or 1 has classes, too. */
+/* Metrics of errors take any number, and numbers of 0 or 1 have classes,
+   too. */
 static void
 test_metrics(void)
 {
@@ -503,7 +504,7 @@ test_metrics(void)
 	model_free(m);
 }
 
-/* Is the first input what weighs examples, and nothing else? */
+/* Is the first input the sample_weight, and not used otherwise? */
 static bool
 weighs(const char *text)
 {
@@ -531,7 +532,7 @@ test_weights(void)
 		   "loss hinge w class_weight=1,2\n"));
 }
 
-/* Whatever leads nowhere is named, by the line that it is defined at. */
+/* Each name that the loss does not use is reported, with its line. */
 static void
 test_unused(void)
 {
@@ -578,7 +579,8 @@ put(const char *folder, const char *name, const char *text)
 	fclose(file);
 }
 
-/* What a model names as its words; is it taken, where only its folder may? */
+/* Is a vocabulary of this name accepted?  anywhere: also outside of the model's
+   folder. */
 static bool
 names(const char *folder, const char *name, bool anywhere)
 {
@@ -622,7 +624,8 @@ test_folder(const char *folder)
 	   names(folder, "out/passwd", true));
 	unlink(link);
 	ok(symlink("/etc/passwd", link) == 0 && !names(folder, "link", false));
-	/* A folder whose name begins as the model's does is another one. */
+	/* A folder whose name begins with that of the model's folder is another
+	   one. */
 	snprintf(beside, sizeof(beside), "%s.d", folder);
 	mkdir(beside, 0700);
 	put(beside, "words.txt", "a\n");
@@ -636,7 +639,7 @@ test_folder(const char *folder)
 	rmdir(below);
 }
 
-/* Files that a model names come along, and are part of what it is. */
+/* The files that a model names are sent with it, and are part of its hash. */
 static void
 test_source(void)
 {
@@ -709,7 +712,7 @@ test_source(void)
 	rmdir(folder);
 }
 
-/* The manual's examples are models. */
+/* The examples in the manual are valid models. */
 static void
 test_manual(void)
 {
@@ -724,7 +727,7 @@ test_manual(void)
 	page = fopen(path, "r");
 	ok(page);
 	while (page && fgets(line, sizeof(line), page)) {
-		/* Those that are not models have another offset. */
+		/* Displays that are not models have another offset. */
 		if (strcmp(line, ".Bd -literal -offset indent\n") == 0) {
 			inside = true;
 			text_reset(&model);

@@ -38,7 +38,7 @@ test_numbers(void)
 	names_release(&n);
 }
 
-/* The same as by one after the other, for any names and patterns. */
+/* Does a search find the same names as a comparison with each name? */
 static bool
 same(struct names_sorted *s, const char *text, bool pattern)
 {

@@ -19,7 +19,7 @@
 #define FOR_A_NET	((size_t)512 << 10)	/* large enough to wait */
 #define FOR_TCP		((size_t)2 << 20)	/* its buffers are large */
 
-/* Until one of these happens to the net. */
+/* Waits until this event happens to the net. */
 static bool
 await(struct net *net, struct net *other, enum net_event_kind kind,
       struct net_event *e)
@@ -41,7 +41,7 @@ await(struct net *net, struct net *other, enum net_event_kind kind,
 static const struct message ping = { .kind = MESSAGE_PING };
 static const struct message welcome = { .kind = MESSAGE_WELCOME };
 
-/* A peer of the client asks, and is one of the server's from then on. */
+/* The client sends a message, so that the server knows it as a peer. */
 static void
 meet(struct net *server, struct net *client, uint64_t peer)
 {
@@ -53,7 +53,7 @@ meet(struct net *server, struct net *client, uint64_t peer)
 	   await(client, server, NET_MESSAGE, &e));
 }
 
-/* Of this machine's own. */
+/* Has this machine a loopback address of IPv6? */
 static bool
 has_ipv6(void)
 {
@@ -68,7 +68,8 @@ has_ipv6(void)
 	return has;
 }
 
-/* Connections of ipc to the abstract name of this tcp endpoint. */
+/* Returns the number of ipc connections to the abstract name of this tcp
+   endpoint. */
 static size_t
 connections(const char *endpoint)
 {
@@ -80,7 +81,7 @@ connections(const char *endpoint)
 	while (file && fgets(line, sizeof(line), file)) {
 		char *at = strstr(line, name);
 
-		/* State 03: connected; 01: the one that listens. */
+		/* State 03: connected; 01: listening. */
 		if (at && strstr(line, " 03 "))
 			count++;
 	}
@@ -118,7 +119,7 @@ test_way(const char *bind, const char *host, bool shortcut)
 	net_free(server);
 }
 
-/* Whichever frames are empty, they arrive as they were sent. */
+/* Frames arrive as they were sent, even if some are empty. */
 static void
 test_empty_keys(void)
 {
@@ -151,7 +152,7 @@ test_empty_keys(void)
 	net_free(server);
 }
 
-/* Nobody is there yet: it waits for tcp, as it would on another host. */
+/* No program listens yet: the net waits for tcp, as for another host. */
 static void
 test_later(void)
 {
@@ -184,7 +185,8 @@ write_key(const char *path, char letter)
 	chmod(path, 0600);
 }
 
-/* Who dials with this key, if any, comes in to who has "ours", or not. */
+/* A net with this key, if any, can connect to a net with the key "ours", or
+   cannot. */
 static void
 test_key(const char *key, bool friend)
 {
@@ -221,7 +223,7 @@ test_key(const char *key, bool friend)
 	net_free(server);
 }
 
-/* ---- last words ---- */
+/* ---- the last messages of a program ---- */
 
 static const struct message bye = { .kind = MESSAGE_BYE };
 
@@ -244,10 +246,10 @@ send_large(struct net *net, uint64_t peer, size_t size)
 }
 
 /*
- * A program that dials, may ask first, says a lot, may hang up, and ends.  Its
- * last act before it leaves is a byte on the pipe.  It is started while there
- * is no net here, whose threads might have a lock that a fork would leave
- * locked.
+ * Starts a program that connects, may first wait for an answer, sends many
+ * messages, may hang up, and ends; just before its end it writes a byte to the
+ * pipe.  The program is started while this process has no net, since a thread
+ * of a net might hold a lock that would stay locked after the fork.
  */
 static pid_t
 speaker(const char *endpoint, const char *key, uint64_t lease_ms, size_t size,
@@ -299,7 +301,7 @@ ended_well(pid_t pid, int done[2])
 	return waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-/* All of it comes to who listens, with a key or without. */
+/* All messages of the program arrive, with a key or without. */
 static void
 test_last_words(const char *key, bool hangs_up)
 {
@@ -328,7 +330,8 @@ test_last_words(const char *key, bool hangs_up)
 	net_free(net);
 }
 
-/* However long the lease is: nobody is lost who says nothing for a moment. */
+/* A peer that sends nothing for a moment is not lost, even with a very long
+   lease. */
 static void
 test_long_lease(uint64_t lease_ms)
 {
@@ -357,7 +360,8 @@ test_long_lease(uint64_t lease_ms)
 	net_free(net);
 }
 
-/* Hear what comes for a moment; is who is there to blame? */
+/* Handles events for a moment.  Does the net explain a failure by the peer's
+   missing key? */
 static bool
 blames(struct net *net, const char *endpoint)
 {
@@ -372,7 +376,7 @@ blames(struct net *net, const char *endpoint)
 	return net_explain_failure(net, endpoint, &f);
 }
 
-/* Whoever is at the door is sent away; how many. */
+/* Closes a connection that waits to be accepted; returns the number closed. */
 static int
 send_away(int listener)
 {
@@ -384,8 +388,8 @@ send_away(int listener)
 }
 
 /*
- * Who hangs up on us at once may want a key; but not who has gone away since,
- * and not who had none to ask for before.
+ * A program that closes our connection at once may require a key; but not one
+ * that no longer listens, nor one that has accepted us before (met).
  */
 static void
 test_hung_up(bool met)
@@ -423,7 +427,7 @@ test_hung_up(bool met)
 
 #define MANY	20000
 
-/* One says more than the other can hear at a time. */
+/* One net sends more than the other can receive at once. */
 static void
 test_talker(void)
 {
@@ -456,7 +460,7 @@ test_talker(void)
 	net_free(server);
 }
 
-/* The last bytes of all that came. */
+/* Keeps the last bytes that have come. */
 static void
 keep_end(char *end, size_t size, const char *bytes, size_t n)
 {
@@ -466,7 +470,7 @@ keep_end(char *end, size_t size, const char *bytes, size_t n)
 	memcpy(end + size - fresh, bytes + n - fresh, fresh);
 }
 
-/* What was said last comes last, to who begins to read when all was said. */
+/* A peer that begins to read after all was sent gets everything, in order. */
 static void
 test_slow_reader(void)
 {
@@ -497,7 +501,7 @@ test_slow_reader(void)
 	close(listener);
 }
 
-/* Read so many bytes, or until nothing has come for a while. */
+/* Reads until nothing has come for a second; returns the number of bytes. */
 static size_t
 read_all(int fd)
 {
@@ -512,7 +516,8 @@ read_all(int fd)
 	return size;
 }
 
-/* Who asks and never reads is given so much, and others still are. */
+/* A peer that never reads is sent a limited amount, and others still get
+   answers. */
 static void
 test_deaf(void)
 {
@@ -554,7 +559,7 @@ test_deaf(void)
 	net_free(server);
 }
 
-/* What a caller does not read is counted, and what it reads no longer. */
+/* Messages that a peer has not read are counted, and no longer once it has. */
 static void
 test_unread(void)
 {
@@ -598,7 +603,7 @@ test_unread(void)
 	send_buffer_free(&held);
 }
 
-/* Who says more than we have read yet, and hangs up, ends nobody. */
+/* A peer that sends more than we have read, and disconnects, does no harm. */
 static void
 test_hasty(void)
 {
@@ -632,9 +637,9 @@ test_hasty(void)
 }
 
 /*
- * While there is something left to say the peer says something, too, and
- * hangs up.  libzmq 4.3.4 dies of that, at its next heartbeat, if the socket
- * is closed and lingers.
+ * While messages are left to send the peer sends one, too, and disconnects.
+ * That aborts libzmq 4.3.4, at its next heartbeat, if the socket is closed and
+ * lingers.
  */
 static void
 test_rude_reader(void)
@@ -654,7 +659,8 @@ test_rude_reader(void)
 	close(listener);
 }
 
-/* A process of its own listens there, if it can, and says so. */
+/* Starts a process that listens at the endpoint, if it can, and writes the
+   outcome to the pipe. */
 static pid_t
 listen_apart(const char *endpoint, int said[2])
 {
@@ -671,7 +677,7 @@ listen_apart(const char *endpoint, int said[2])
 		pause();
 }
 
-/* In so many ms, or '?'. */
+/* Returns the byte that comes within ms, or '?'. */
 static char
 hears(int said[2], int ms)
 {
@@ -692,7 +698,7 @@ end_apart(pid_t pid, int said[2])
 	close(said[1]);
 }
 
-/* Of tcp, where nobody listens now. */
+/* Finds a tcp endpoint at which no program listens. */
 static void
 free_endpoint(char *endpoint, size_t size)
 {
@@ -704,7 +710,7 @@ free_endpoint(char *endpoint, size_t size)
 	net_free(net);
 }
 
-/* Who is started again need not find that the one before is dead by now. */
+/* A restarted program can listen although its predecessor is still ending. */
 static void
 test_dying(const char *endpoint)
 {

@@ -9,7 +9,7 @@
 
 static struct fail f;
 
-/* Version 1 with this dictionary. */
+/* Reads an .npy of version 1 with this dictionary. */
 static int
 read_text(struct npy *npy, const char *text)
 {
@@ -59,7 +59,7 @@ value(const char *type, const char *bytes)
 	return x;
 }
 
-/* The second of two. */
+/* Returns the second of two integers. */
 static uint64_t
 integer(const char *type, const char *bytes)
 {
@@ -71,7 +71,7 @@ integer(const char *type, const char *bytes)
 	return x[1];
 }
 
-/* All 64 bits, and below 0 as all other types have it. */
+/* All 64 bits are read, and negative integers as those of all other types. */
 static void
 test_integers(void)
 {

@@ -18,7 +18,8 @@ below(size_t n)
 	return (size_t)rng_below(&rng, n);
 }
 
-/* Digits, a point, an exponent, each or none, and what is not a number. */
+/* Makes a text of digits, a point, an exponent, or some of these, or that is
+   not a number. */
 static void
 random_text(char text[80])
 {
@@ -43,7 +44,8 @@ random_text(char text[80])
 	text[n] = '\0';
 }
 
-/* The middle between two floats, to all its digits, or just beside it. */
+/* Makes the middle between two floats with all its digits, or a number beside
+   it. */
 static void
 middle_text(char text[80])
 {
@@ -57,7 +59,7 @@ middle_text(char text[80])
 	snprintf(text, 80, "%.*g", 8 + (int)below(22), d);
 }
 
-/* The text where there is slack behind it, until the next call. */
+/* Returns a copy of the text with slack after it, valid until the next call. */
 static const char *
 roomy(const char *text)
 {
@@ -83,7 +85,7 @@ same_as_strtof(const char *text)
 	return false;
 }
 
-/* Eight digits, with a 0 before the point or without, and no others. */
+/* Is it a short number: at most eight digits, besides a 0 before the point? */
 static bool
 is_short(const char *text)
 {
@@ -101,7 +103,7 @@ is_short(const char *text)
 		(digits == 9 && strncmp(text, "0.", 2) == 0);
 }
 
-/* Those that are short, and no others, are taken, and right. */
+/* Is the text read, and right, if it is a short number, and else not? */
 static bool
 short_same(const char *text)
 {
@@ -120,7 +122,8 @@ short_same(const char *text)
 
 #define LIST	40		/* numbers of a list, at most */
 
-/* Short numbers, mostly written alike, and here and there something else. */
+/* Writes a list of short numbers, mostly in one format, sometimes with a
+   fault. */
 static size_t
 put_list(char *to, size_t count, size_t places)
 {
@@ -139,7 +142,8 @@ put_list(char *to, size_t count, size_t places)
 	return n;
 }
 
-/* Is a list taken if it is one of short numbers, so many, and else not? */
+/* Is the list read, and right, if it has the right number of short numbers, and
+   else not? */
 static bool
 list_same(size_t places, struct number_format *form)
 {
@@ -194,8 +198,8 @@ many(void (*make)(char *), size_t count)
 	return right == count;
 }
 
-/* Any float at all, as it is commonly printed, and as it is printed to be
-   read again. */
+/* Makes any float, as it is commonly printed, or with enough digits to be read
+   again. */
 static void
 bits_text(char text[80])
 {
@@ -208,7 +212,7 @@ bits_text(char text[80])
 	snprintf(text, 80, below(2) ? "%.9g" : "%.17g", (double)x);
 }
 
-/* The same of those that are nearly nothing, or nearly too large. */
+/* The same for floats that are nearly zero, or nearly too large. */
 static void
 edge_text(char text[80])
 {
@@ -221,7 +225,7 @@ edge_text(char text[80])
 		 (double)x * (below(2) ? 1 : 1.9));
 }
 
-/* A few digits and a point, as in most files. */
+/* Makes a few digits and a point, as in most files. */
 static void
 short_text(char text[80])
 {

@@ -1,9 +1,9 @@
 /*
- * Codecs of few bits, onebit and topk: the same however a variable is cut, a
- * bit for a block of zeros, nothing else than what they write is taken; and
- * what they lose is lost unless it is sent later.
- * With an argument it writes what it encodes, for t/helper/codecs.py, which
- * does the same by what ps-wire(7) says.
+ * The codecs of few bits, onebit and topk: bytes do not depend on how a
+ * variable is cut, a block of zeros takes a bit, other bytes than they write
+ * are refused, and without residuals their errors are lost.  With an argument
+ * the program writes cases for t/helper/codecs.py, which encodes the same
+ * numbers by ps-wire(7).
  */
 #include "wire/codec.h"
 
@@ -23,8 +23,8 @@ static unsigned char bytes[4 * DENSE];
 
 static const struct codec *const codecs[] = { &codec_onebit, &codec_topk };
 
-/* Numbers of all sizes, many of one size, zeros of both signs, some blocks of
-   nothing else. */
+/* Fills numbers of all sizes, many of one size, zeros of both signs, and some
+   blocks of zeros. */
 static void
 fill(struct rng *rng)
 {
@@ -54,7 +54,7 @@ dense(size_t first, size_t count, uint64_t keep)
 	};
 }
 
-/* Bytes of a slice, which are at bytes. */
+/* Encodes a slice into bytes; returns its size. */
 static size_t
 encode(const struct codec *c, const float *from, struct codec_slice s)
 {
@@ -148,7 +148,7 @@ test_largest(void)
 	      "the largest are sent, of equally large ones the first");
 }
 
-/* What a peer may send that is no slice. */
+/* Does the codec accept these bytes of a peer? */
 static bool
 takes(const struct codec *c, const char *from, size_t size,
       struct codec_slice s)
@@ -212,8 +212,8 @@ test_refused(void)
 /*
  * Counterexample 2 of Karimireddy et al., "Error Feedback Fixes SignSGD and
  * other Gradient Compression Schemes", 2019: e |a + b| + |a - b|, from (1, 1).
- * The signs of its gradient are (1, -1) or (-1, 1), so that without what they
- * have lost a + b never changes.
+ * The signs of its gradient are (1, -1) or (-1, 1), so that without residuals
+ * a + b never changes.
  */
 static double
 descend(bool feedback)
@@ -247,7 +247,7 @@ test_feedback(void)
 	named(descend(true) < 0.01, "with what they have lost they do");
 }
 
-/* ---- for the twin ---- */
+/* ---- cases for codecs.py ---- */
 
 static void
 print_hex(const void *from, size_t size)

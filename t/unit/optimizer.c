@@ -57,12 +57,12 @@ refused(const char *line, const char *why)
 	       strncmp(f.text, "m:1: ", 5) == 0 && strstr(f.text, why);
 }
 
-/* One element and all that is remembered of it, by the books. */
+/* One element and its slots, by the published formulas. */
 struct element {
 	double w, m, v, b, h, n, z;
 };
 
-/* What a line says: what it does not say is 0, as in the formulas. */
+/* The settings of a line; missing ones are 0, as in the formulas. */
 struct say {
 	double rate, momentum, rho, epsilon, beta_1, beta_2;
 	double power, l1, l2, shrinkage, beta, decay, start;
@@ -101,8 +101,8 @@ rmsprop(struct element *e, double g, int t, const struct say *o)
 }
 
 /*
- * The paper's m-hat and v-hat, with epsilon-hat turned back into what Keras
- * calls epsilon: it stands beside the uncorrected root.
+ * The paper's m-hat and v-hat.  Keras's epsilon is added to the uncorrected
+ * root, so epsilon-hat is computed from it.
  */
 static void
 adam(struct element *e, double g, int t, const struct say *o)
@@ -119,7 +119,7 @@ adam(struct element *e, double g, int t, const struct say *o)
 		(sqrt(v / correct_2) + o->epsilon / sqrt(correct_2));
 }
 
-/* The paper's algorithm 1 by coordinate, with a power and a shrinkage. */
+/* The paper's algorithm 1 for one coordinate, with a power and a shrinkage. */
 static void
 ftrl(struct element *e, double g, int t, const struct say *o)
 {
@@ -145,7 +145,8 @@ adamax(struct element *e, double g, int t, const struct say *o)
 		(e->h + o->epsilon);
 }
 
-/* Keras's, with the momentum's schedule multiplied out step by step. */
+/* Keras's formula, with the product of the momentum schedule computed step by
+   step. */
 static void
 nadam(struct element *e, double g, int t, const struct say *o)
 {
@@ -190,7 +191,7 @@ struct run {
 	float *memory, *w, *g, *slot[OPTIMIZER_SLOTS];
 };
 
-/* Arrays that have no alignment but a float's. */
+/* Starts a run with arrays that are only aligned as floats. */
 static struct run
 start(const char *line)
 {
@@ -233,8 +234,9 @@ near(double a, double b)
 }
 
 /*
- * Gradients of many sizes, some 0; a rate that changes, as a schedule's does,
- * unless the line leaves it.
+ * Compares the optimizer of a line with its formula, for gradients of many
+ * sizes, some 0, and a rate that changes as with a schedule, unless the line
+ * has none.
  */
 static bool
 follows(const char *line, void (*step)(struct element *, double, int,
@@ -344,7 +346,7 @@ formulas(void)
 	      .power = 0, .start = .1, .l2 = .1);
 }
 
-/* The first step of Adam is the rate, whatever the gradient's size. */
+/* The first step of Adam is the rate, for any size of the gradient. */
 static void
 by_hand(void)
 {
@@ -396,7 +398,7 @@ static const char *const every[] = {
 	"ftrl learning_rate_power=-.3", NULL
 };
 
-/* However the elements lie in shards, the bits are the same. */
+/* Are the bits the same for any shards? */
 static bool
 pieces_equal_the_whole(const char *line)
 {
@@ -421,7 +423,7 @@ pieces_equal_the_whole(const char *line)
 	return same;
 }
 
-/* A NaN must reach the weights, where it is looked for. */
+/* Does a NaN reach the weights, where it is detected? */
 static bool
 shows_nan(const char *line)
 {
@@ -437,9 +439,9 @@ shows_nan(const char *line)
 }
 
 /*
- * Recorded once, of weights and slots: the same from any compiler, at any
- * level of optimization, on any processor.  Not of ftrl with a power, which
- * libm computes.
+ * Hashes of weights and slots, recorded once: they must be the same from any
+ * compiler, at any level of optimization, on any processor.  ftrl with a power
+ * is left out, as libm computes powers.
  */
 static const struct { const char *line; uint64_t hash; } recorded[] = {
 	{ "sgd momentum=.9 weight_decay=.1", 0x6eacb76d3ebb6510u },
@@ -507,7 +509,7 @@ every_one(void)
 	}
 }
 
-/* Of what is no gradient, at any learning rate. */
+/* Moving averages do not depend on the learning rate. */
 static void
 averages(void)
 {
@@ -525,7 +527,7 @@ averages(void)
 	equals(schedule_at(&o.schedule, 100), 0);
 }
 
-/* The steps that a slot remembers are not made either. */
+/* A frozen variable does not move by its slots either. */
 static void
 frozen(void)
 {

@@ -23,7 +23,8 @@ struct item {
 
 static const unsigned char bytes[70000] = { 1, 2, 3 };
 
-/* Any number of bits, so that every length of encoding comes up. */
+/* Draws a number of any number of bits, so that every length of encoding
+   occurs. */
 static uint64_t
 random_number(struct rng *rng, unsigned bits)
 {
@@ -58,7 +59,7 @@ write_random(struct pack *p, struct item *item, struct rng *rng)
 	return count;
 }
 
-/* What the cursor makes of bytes that should be such an item. */
+/* Does the cursor read this item? */
 static bool
 same_item(struct unpack *u, const struct item *item)
 {
@@ -89,8 +90,8 @@ reads_back(const struct pack *p, const struct item *item, size_t count)
 }
 
 /*
- * The oracle: one item, as msgpack-c sees it.  Arrays are given their items,
- * for it reads whole objects.
+ * The oracle: does msgpack-c read this item?  It reads whole objects, so arrays
+ * get their items.
  */
 static bool
 oracle_agrees(const struct item *item)
@@ -123,7 +124,8 @@ oracle_agrees(const struct item *item)
 	return same;
 }
 
-/* Each read in turn of whatever is there: what is accepted is written. */
+/* Reads items from any bytes, of each kind in turn; writes the accepted
+   ones. */
 static bool
 decode(const unsigned char *data, size_t size, const struct item *item,
        size_t count, struct pack *again)
@@ -148,7 +150,8 @@ decode(const unsigned char *data, size_t size, const struct item *item,
 	return unpack_ok(&u);
 }
 
-/* An exact copy, so that a read behind its end is caught. */
+/* Damages a copy of exactly this size, so that a read after its end is
+   caught. */
 static bool
 damage(const struct pack *p, const struct item *item, size_t count,
        struct rng *rng)

@@ -1,7 +1,7 @@
 /*
- * Nobody's death ends a program, while connections are closed: its peers say
- * something, have read half of a message, and hang up, at any moment.  ROUNDS
- * is how often, each in a process of its own.
+ * A program that closes its connections survives the death of any peer: peers
+ * send bytes, have read half of a message, and disconnect, at any moment.  Each
+ * of ROUNDS rounds runs in a process of its own.
  */
 #include "plain.h"
 #include "sys/clock.h"
@@ -26,7 +26,7 @@ static const uint64_t leases[] = { 4, 8, 20, 100, 2000 };
 
 static atomic_bool go;
 
-/* How long closing has taken, a little more; all rounds know it. */
+/* A little more than the time that closing has taken; all rounds share it. */
 static struct record_range {
 	uint64_t us[2];		/* with half of a message unread, or not */
 } *span;
@@ -41,7 +41,7 @@ spin(long n)
 }
 
 /*
- * It says something, which is no message even, and dies, at any time while the
+ * Sends bytes that are not a message, and disconnects, at any time while the
  * other side closes, or at once.
  */
 static void *
@@ -90,7 +90,8 @@ send_parts(struct net *net, uint64_t peer)
 		net_send(net, peer, &m);
 }
 
-/* A peer that does not answer may be lost before, when the lease is short. */
+/* Waits for this event; with a short lease the peer, which does not answer, may
+   be lost before. */
 static struct net_event
 await(struct net *net, enum net_event_kind kind)
 {
@@ -105,7 +106,8 @@ await(struct net *net, enum net_event_kind kind)
 	return e;
 }
 
-/* Whoever listens ends, as a program does, or closes and goes on. */
+/* The listening side ends, as a program does, or closes its net and
+   continues. */
 static void
 end_listener(uint64_t lease, void (*end)(struct net *))
 {
@@ -142,7 +144,7 @@ free_listener(uint64_t lease)
 	end_listener(lease, net_free);
 }
 
-/* Whoever dialled hangs up, and goes on until all is closed. */
+/* The dialling side hangs up, and continues until all is closed. */
 static void
 hang_up(uint64_t lease)
 {
@@ -165,7 +167,7 @@ hang_up(uint64_t lease)
 	begin_dying(thread);
 	for (int i = 0; i < PEERS; i++)
 		net_hang_up(net, peer[i]);
-	/* At about that time it closes what is not taken. */
+	/* At about this time the net closes connections that are not read. */
 	until = clock_ms() + 480;
 	while (clock_ms() < until + 60) {
 		if (clock_ms() >= until + (uint64_t)rand() % 30)

@@ -1,7 +1,7 @@
 /*
  * Shards: how many, which rows, on which server.
  *
- * The ids (P2, L1 ...) and the values beside them are TensorFlow's: of its
+ * The ids (P2, L1 ...) and their values are those of TensorFlow's tests: of
  * partitioners, of variables on parameter servers, of embedding lookup.
  */
 #include "tensor/partition.h"
@@ -65,7 +65,8 @@ texts_are_read_whole_or_refused(void)
 	ok(refused("fixed:65537") && refused("max:4:65537"));
 }
 
-/* Why the list made of these texts is refused for the variables; "": not. */
+/* Returns the reason why this list of texts is refused for the variables, or
+   "". */
 static const char *
 unfit(const char *const *text, const struct variable *v, size_t n)
 {
@@ -138,7 +139,7 @@ tensorflow_counts(void)
 	      "FixedShards(4) of 10 rows is 4");
 }
 
-/* Every size of array, row, bytes and limit up to these. */
+/* Tries every size of array, row, bytes and limit up to these. */
 static void
 promises_are_kept(void)
 {
@@ -161,10 +162,11 @@ promises_are_kept(void)
 
 		if (most && (n > most || m > most))
 			limit = false;
-		/* Smallest and largest: floor and ceiling of the mean. */
+		/* The smallest and largest shard are the floor and ceiling of
+		   the mean. */
 		if (n > 1 && rows / n * row < bytes)
 			min = false;
-		/* And one more would have been too many. */
+		/* One more shard would have been too many. */
 		if (n < rows && n != most && rows / (n + 1) * row >= bytes)
 			min = false;
 		if ((rows + m - 1) / m * row > bytes && m != rows && m != most)
@@ -217,7 +219,7 @@ shards_are(size_t rows, size_t n, const size_t *first)
 	return true;
 }
 
-/* offset = i * base + min(i, extra); each row is found where it lies. */
+/* Is offset = i * base + min(i, extra), and is each row found in its shard? */
 static bool
 rows_and_find_agree(size_t rows, size_t n)
 {
@@ -239,7 +241,7 @@ rows_and_find_agree(size_t rows, size_t n)
 	return next == rows;
 }
 
-/* As embedding_lookup writes it, in signed numbers. */
+/* Are rows found as by embedding_lookup, which uses signed numbers? */
 static bool
 find_is_tensorflow_div(size_t rows, size_t n)
 {
@@ -276,7 +278,7 @@ l1_div_table(void)
 			      find_is_tensorflow_div(rows, n);
 	named(all, "L1 offsets and look-up are div's, for all up to 50 rows");
 
-	/* Far beyond what 32 bits or a double would carry exactly. */
+	/* These numbers exceed 32 bits, and are not exact as doubles. */
 	const size_t huge = ((size_t)1 << 48) - 1;
 	const struct rows last = partition_rows(huge, 65536, 65535);
 
@@ -313,7 +315,7 @@ p6_round_robin_continues(void)
 	ok(n == 6 && p[1].rows.first == 3 && p[1].rows.count == 2);
 	free(p);
 
-	/* More shards than servers: a server then has several. */
+	/* With more shards than servers a server has several. */
 	const struct partitioner four = { .kind = PARTITION_FIXED,
 					  .shards = 4 };
 
@@ -324,7 +326,7 @@ p6_round_robin_continues(void)
 	free(p);
 }
 
-/* Bytes on the fullest server. */
+/* Returns the bytes on the fullest server. */
 static uint64_t
 fullest(const struct variable *v, size_t n, const struct partitioner *p,
 	const struct placement *how, size_t servers, uint64_t *total,
@@ -377,7 +379,8 @@ balanced_puts_the_largest_first(void)
 	free(p);
 }
 
-/* Graham's bound; the mean and the largest shard bound the best from below. */
+/* Is the placement within Graham's bound?  The mean and the largest shard are
+   lower bounds of the best. */
 static bool
 near_the_best(uint64_t most, uint64_t total, uint64_t largest, size_t servers)
 {
@@ -401,7 +404,7 @@ balanced_is_no_worse(void)
 		const struct partitioner p = partitioner(text[i % 4]);
 		uint64_t total, again, largest, even, turn;
 
-		/* Kernels with their biases, as models have them. */
+		/* Variables are kernels with their biases, as in models. */
 		for (size_t k = 0; k < n; k++)
 			v[k].shape = k % 2 ?
 				(struct shape){ 1, { v[k - 1].shape.dim[1] } } :
@@ -450,7 +453,7 @@ placement_texts(void)
 	ok(!p.range);
 }
 
-/* Of a refusal what it says. */
+/* Is the placement refused with this text? */
 static bool
 unplaced(const struct placement *p, const struct variable *v, size_t n,
 	 size_t servers, const char *text)
@@ -517,7 +520,8 @@ ranges_hold_what_fits(void)
 	}
 }
 
-/* What no range is for goes where there is room, ranges included. */
+/* Variables without a range go to the emptiest servers, also to those of
+   ranges. */
 static void
 the_rest_is_balanced_over_all(void)
 {
@@ -540,7 +544,8 @@ the_rest_is_balanced_over_all(void)
 	placement_release(&p);
 }
 
-/* Beside workers is what all pull whole; the ranges of patterns come first. */
+/* Dense variables, which all workers pull whole, are beside workers; the ranges
+   of patterns come first. */
 static void
 dense_is_beside_workers(void)
 {

@@ -13,7 +13,7 @@ is_true(void)
 	return getpid() == (pid_t)syscall(SYS_getpid);
 }
 
-/* Of a child, and of one of its own. */
+/* Is getpid() right in a child, and in a child of that? */
 static bool
 is_true_behind(void)
 {

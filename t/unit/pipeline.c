@@ -50,7 +50,7 @@ call(void *own, const struct external_call *c, struct fail *why)
 	return breaks ? fail(why, breaks, "it is broken") : 0;
 }
 
-/* A program of steps or of a layer: what it was asked for, and has answered. */
+/* A program of steps or of a layer: its calls, and the number answered. */
 static const struct external_call *asks[8];
 static size_t asked, answers, taken;
 static bool no_more;		/* it has no more data of its own */
@@ -166,7 +166,7 @@ lease(uint64_t id, uint64_t first, uint64_t count)
 	take(&m);
 }
 
-/* A lease of one step, of so many examples. */
+/* Takes a lease of one step of this size. */
 static void
 take_lease_of(uint64_t id, uint64_t step, uint64_t size)
 {
@@ -175,7 +175,7 @@ take_lease_of(uint64_t id, uint64_t step, uint64_t size)
 	take(&m);
 }
 
-/* Replica 1 of 2 of a step. */
+/* Takes a lease of replica 1 of 2 of a step. */
 static void
 replica(uint64_t id, uint64_t step)
 {
@@ -203,7 +203,7 @@ advance(void)
 	check();
 }
 
-/* What is wanted is read. */
+/* Reads the wanted batch. */
 static bool
 read_batch(uint64_t examples)
 {
@@ -215,7 +215,7 @@ read_batch(uint64_t examples)
 	return true;
 }
 
-/* Every part is said to the server in this message, and answered. */
+/* Is every part sent to the server in this kind of message?  Answers it. */
 static bool
 serves_with(enum message_kind kind, float value, enum outcome outcome)
 {
@@ -252,7 +252,7 @@ reports(enum message_kind kind, uint64_t id)
 	return says(COORDINATOR, kind) && last_posted->m.request == id;
 }
 
-/* The result in DONE. */
+/* Returns the result in DONE. */
 static struct result
 reported(void)
 {
@@ -295,7 +295,7 @@ steps(void)
 	end();
 }
 
-/* Two steps are asked for, the second one ahead. */
+/* Begins with two steps that a program computes, the second one ahead. */
 static void
 begin_asked(void)
 {
@@ -384,7 +384,7 @@ asked_in_vain(void)
 	end();
 }
 
-/* It says once that it has no more, in whatever term. */
+/* A program reports the end of its data once, in any term. */
 static void
 asked_for_no_more(void)
 {
@@ -408,7 +408,7 @@ asked_for_no_more(void)
 	end();
 }
 
-/* What fails before it is asked does so in its turn. */
+/* A step that fails before its program is called fails in its turn. */
 static void
 asked_before_one_that_fails(void)
 {
@@ -507,7 +507,8 @@ terms(void)
 	end();
 }
 
-/* More steps like the last one were announced. */
+/* The lease has announced more steps like the last one, so the worker
+   prefetches. */
 static void
 prefetched(void)
 {
@@ -543,7 +544,7 @@ prefetched(void)
 	end();
 }
 
-/* What was prefetched has another size than the step that comes. */
+/* The prefetched batch has another size than the next step. */
 static void
 misread(void)
 {
@@ -573,7 +574,7 @@ misread(void)
 	end();
 }
 
-/* With prefetch there is one more that is pulled for early. */
+/* With prefetch the worker pulls early for one more step. */
 static void
 early(void)
 {
@@ -615,7 +616,7 @@ rounds(void)
 	end();
 }
 
-/* A replica that waits for its round is given up. */
+/* A replica is given up while it waits for its round. */
 static void
 round_cancelled(void)
 {
@@ -630,7 +631,7 @@ round_cancelled(void)
 	end();
 }
 
-/* The batch of a lease that is no more. */
+/* The batch of a dropped lease goes to the next step. */
 static void
 passed_on(void)
 {
@@ -649,7 +650,7 @@ passed_on(void)
 	end();
 }
 
-/* It fails, and says why; the worker goes on. */
+/* Does the step fail with this reason, and the worker continue? */
 static bool
 fails(uint64_t id, const char *why)
 {
@@ -697,7 +698,7 @@ infinite(void)
 	end();
 }
 
-/* One that is finite may not be in a sum with others. */
+/* A finite gradient may be too large for the sum with others. */
 static void
 too_large(void)
 {
@@ -714,7 +715,7 @@ too_large(void)
 	end();
 }
 
-/* Computes, while the program of the layer answers what it was asked last. */
+/* Computes, while the program of the layer answers its last call. */
 static bool
 computes_on(void)
 {
@@ -731,7 +732,8 @@ begin_layer(uint64_t batches_of)
 	served_batches = 1;
 }
 
-/* The program of a layer is asked both ways, and awaited in between. */
+/* The program of a layer is called forward and backward, and the worker waits
+   in between. */
 static void
 layer_waits(void)
 {
@@ -751,7 +753,8 @@ layer_waits(void)
 	end();
 }
 
-/* Four batches have eight calls, if somebody waits for them. */
+/* Four batches need eight calls; those of a step that was given up are not
+   made. */
 static void
 layer_in_vain(void)
 {

@@ -1,7 +1,7 @@
 /*
- * A plan covers every variable once, whatever the shapes, partitioner and
- * number of servers; it goes round; and a plan that a peer made up is refused
- * or is sound.
+ * A plan covers every variable once, for any shapes, partitioner and number of
+ * servers; it is the same when written and read; and a plan that a peer made up
+ * is refused or is valid.
  */
 #include "wire/plan.h"
 
@@ -14,7 +14,7 @@
 static struct fail f;
 static char *endpoint[SERVERS];
 
-/* Odd shapes; big: cut in the middle of its rows. */
+/* Odd shapes; "big" is cut in the middle of its rows. */
 static const char shapes[] =
 	"input  id id rows=37\n"
 	"input  x float[5]\n"
@@ -43,7 +43,7 @@ make(struct plan *p, const struct model_fixture *fixture,
 	free(place);
 }
 
-/* Each element of each variable is in one piece; each piece in one part. */
+/* Is each element of each variable in one piece, and each piece in one part? */
 static bool
 covers(const struct plan *p, const struct model_fixture *fixture)
 {
@@ -149,7 +149,7 @@ every_shape(const struct model_fixture *fixture)
 	named(round, "a plan goes round");
 }
 
-/* Cut short or changed anywhere: refused, or still a sound plan. */
+/* A plan that is cut short or changed anywhere is refused, or still valid. */
 static void
 damaged(const struct model_fixture *fixture)
 {
@@ -184,7 +184,7 @@ damaged(const struct model_fixture *fixture)
 	plan_release(&p);
 }
 
-/* One that says what no coordinator would: pieces, parts of so many. */
+/* Is a plan refused that no coordinator would make? */
 static bool
 refused(const struct model_fixture *fixture, const struct plan *p)
 {

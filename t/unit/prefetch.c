@@ -1,5 +1,5 @@
 /*
- * Batches have the size that is asked for, though others were read ahead, and
+ * Batches have the requested size, even if other sizes were read ahead, and
  * their examples come in order, each once.
  */
 #include "prog/prefetch.h"
@@ -28,7 +28,8 @@ begin(const struct model *model)
 	return prefetch_open(model, 0, files, 1, &o, &f);
 }
 
-/* Who asks for more than can be read in minutes need not wait for it. */
+/* A request for more than can be read in minutes need not end before a
+   close. */
 static void
 test_close(const struct model *model)
 {
@@ -48,7 +49,7 @@ test_close(const struct model *model)
 	named(true, "a batch that takes long is not waited for at the end");
 }
 
-/* A batch, or -1 for the end. */
+/* Takes a batch; returns its examples, or -1 for the end. */
 static int
 take(struct prefetch *p, size_t n, struct batch *batch)
 {
@@ -60,7 +61,8 @@ take(struct prefetch *p, size_t n, struct batch *batch)
 	return got;
 }
 
-/* Are they the examples from first on, and the rows theirs if prepared? */
+/* Does the batch have the examples from first on, and their rows if it is
+   prepared? */
 static bool
 follow(const struct batch *b, size_t first)
 {

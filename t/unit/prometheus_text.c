@@ -1,4 +1,4 @@
-/* Figures in Prometheus's text format, to the letter. */
+/* Metrics in Prometheus's text format, to the letter. */
 #include "base/prometheus_text.h"
 
 #include "tap.h"

@@ -1,6 +1,6 @@
 /*
  * A push refers to the keys of its pull: it changes the same rows in the same
- * way, also when the server has forgotten them; and what is remembered is
+ * way, even if the server has forgotten these keys; and the memory for them is
  * bounded.
  */
 #include "server/pull_keys.h"
@@ -40,7 +40,7 @@ static struct fail f;
 static const unsigned char run[PLAN_RUN] = "a run, 16 bytes";
 static const struct codec *codec;	/* all numbers here are exact in each */
 
-/* What the client said, and what the server is to think that it said. */
+/* The pushes that the client sent, by kind, and a fault to put into them. */
 static struct pushed {
 	size_t whole, referring, gone;
 	bool mislead;		/* refer to what never was */
@@ -83,7 +83,7 @@ to_client(void *to, uint64_t peer, const struct message *m)
 	return 0;
 }
 
-/* false: the client does not take what it is answered. */
+/* Delivers the answers to the client.  false: the client refuses one. */
 static bool
 receive(void)
 {
@@ -187,7 +187,7 @@ end(void)
 	fixture_end(&fixture);
 }
 
-/* Another batch, of which each gradient is the same. */
+/* Draws another batch, whose gradients all have this value. */
 static void
 draw(struct compute *c, struct rng *rng, float gradient)
 {
@@ -233,7 +233,7 @@ expect(const struct compute *c, float gradient)
 			table[rows.ids[i]][j] -= gradient;
 }
 
-/* What was pulled last. */
+/* Does the client have the values that it pulled last? */
 static bool
 as_expected(struct compute *c)
 {
@@ -246,7 +246,7 @@ as_expected(struct compute *c)
 	return same;
 }
 
-/* So many steps, each pushed with the pull for the next one. */
+/* Does count steps, each pushed together with the pull for the next one. */
 static bool
 steps(struct rng *rng, uint64_t first, uint64_t count)
 {
@@ -274,7 +274,7 @@ refers(void)
 	named(steps(&rng, 0, 10) && pushed.referring == 10 &&
 	      pushed.whole == 0, "a push has no keys, and changes its rows");
 
-	/* Pulled twice; and not at all since there are other rows. */
+	/* A batch is pulled twice; then not at all, since it has other rows. */
 	draw(turn[0], &rng, 1);
 	ok(exchange(NULL, 0, turn[0]) && exchange(NULL, 0, turn[0]));
 	expect(turn[0], 1);
@@ -297,7 +297,7 @@ forgets(void)
 	named(steps(&rng, 0, 10) && pushed.gone == 10 && pushed.whole == 10,
 	      "what a server does not remember it is sent, and applies once");
 
-	/* Keys that are there cannot be gone. */
+	/* A server cannot answer that keys are gone which the message has. */
 	struct message m = { .kind = MESSAGE_VALUES };
 	const struct exchange x = { .push = turn[1], .step = 20,
 				    .examples = 1, .cut = WIRE_NONE,
@@ -311,7 +311,7 @@ forgets(void)
 	   f.kind == FAIL_PROTOCOL);
 	end();
 
-	/* A new connection knows nothing of the old one. */
+	/* A new connection has no keys of the old one. */
 	begin();
 	draw(turn[0], &rng, 1);
 	ok(exchange(NULL, 0, turn[0]));
@@ -323,7 +323,8 @@ forgets(void)
 	end();
 }
 
-/* A log, or a standby, was not there when the rows were pulled. */
+/* A log, or a standby, did not get the pull, so it gets the keys with the
+   push. */
 static void
 kept_whole(void)
 {

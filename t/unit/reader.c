@@ -98,7 +98,7 @@ test_columns(void)
 	x->column_count = 2;
 	ok(reads("b.csv", "1 | 2 5 1 4\n0 | 7 10 6 9\n"));
 
-	/* Each in its place, whatever else stands between them. */
+	/* Columns are found by name, with other columns between them. */
 	files_text("d.csv", "y,w2,x1,x2,w1\n1,2,1,4,5\n");
 	ok(reads("b.csv,d.csv", "1 | 2 5 1 4\n0 | 7 10 6 9\n1 | 2 5 1 4\n"));
 	files_text("d.csv", "x1,w1,y,x2,w2\n1,5,1,4,2\n");
@@ -108,7 +108,7 @@ test_columns(void)
 		 "before; name the columns in their former order with "
 		 "columns="));
 
-	/* The label is not taken for an input, nor when it is not read. */
+	/* The label is not taken for an input, even if it is not read. */
 	const struct reader_options blind = { .unlabelled = true };
 
 	x->columns = all;
@@ -118,7 +118,7 @@ test_columns(void)
 	files_text("c.csv", "x1,w2,x2,w1\n1,2,4,5\n");
 	ok(reads_with("c.csv", &blind, " | 1 2 4 5\n"));
 
-	/* Nor is what weighs examples, which is 1 then. */
+	/* Nor is the sample_weight, which is then 1. */
 	add("u", INPUT_FLOAT, 0, 1)->weighs = true;
 	files_text("u.csv", "x1,u,w2,y,x2,w1\n1,8,2,1,4,5\n6,.5,7,0,9,10\n");
 	ok(reads("u.csv", "1 | 1 2 4 5 | 8\n0 | 6 7 9 10 | 0.5\n"));
@@ -222,8 +222,8 @@ test_words(void)
 }
 
 /*
- * Where there are no labels an empty line is an example without features, at
- * the front, between others and at the end; where there are, it is none.
+ * In a file without labels an empty line is an example without features, at the
+ * front, between others and at the end; in a file with labels it is no example.
  */
 static void
 test_empty_lines(void)
@@ -287,7 +287,7 @@ test_idx(void)
 	forget();
 }
 
-/* What NumPy writes for an array of two dimensions, or one. */
+/* Writes the bytes that NumPy writes for an array of two dimensions, or one. */
 static void
 put_npy(struct text *t, const char *type, const char *shape,
 	const void *numbers, size_t size)
@@ -304,7 +304,7 @@ put_npy(struct text *t, const char *type, const char *shape,
 	text_add_bytes(t, numbers, size);
 }
 
-/* An array of two ids, and a label for each. */
+/* Writes an array of two ids, and a label for each. */
 static void
 put_ids(const char *type, const void *numbers, size_t size)
 {
@@ -318,7 +318,7 @@ put_ids(const char *type, const void *numbers, size_t size)
 	text_release(&y);
 }
 
-/* Floats are ids as far as they are exact, whoever has written them. */
+/* Floats are accepted as ids if they are exact integers. */
 static void
 test_float_ids(void)
 {
@@ -349,7 +349,7 @@ test_float_ids(void)
 	ok(reads(files, "65 float.npy: record 2: 2048 is too large to be "
 		 "exact; ids must be integers"));
 
-	/* Also below 0, if any are taken. */
+	/* Negative ids are accepted for a hashed input. */
 	put_ids("<f8", below, sizeof(below));
 	ok(reads(files, "65 float.npy: record 1: -5 is out of range, "
 		 "0 to 18446744073709551614"));
@@ -395,7 +395,7 @@ test_bins(void)
 	forget();
 }
 
-/* The hash that two words are crossed to. */
+/* Returns the hash of two crossed words. */
 static uint64_t
 crossed(const char *a, const char *b)
 {
@@ -442,7 +442,7 @@ test_crossing(void)
 	forget();
 }
 
-/* An .npz as it is kept without compression. */
+/* Writes an .npz without compression. */
 static void
 put_stored(const struct text *x, const struct text *id, const struct text *y)
 {
@@ -457,7 +457,7 @@ put_stored(const struct text *x, const struct text *id, const struct text *y)
 	archive_write_free(a);
 }
 
-/* A zip knows the sums of its members, and where each of them ends. */
+/* A zip has the checksums of its members, and their ends. */
 static void
 test_npz_sums(struct text *x, const struct text *id, const struct text *y)
 {
@@ -471,7 +471,7 @@ test_npz_sums(struct text *x, const struct text *id, const struct text *y)
 	((char *)memmem(bytes, size, x->data, x->size))[x->size - 1] ^= 1;
 	files_put("s.npz", bytes, size);
 	free(bytes);
-	/* The sum stands behind the bytes, which end where it is right. */
+	/* The checksum follows the bytes, and is right at their end. */
 	ok(reads("s.npz", "65 s.npz:x: more follows the last of 3 records"));
 	text_add_bytes(x, "more", 4);
 	put_stored(x, id, y);
@@ -532,7 +532,7 @@ test_npy(void)
 		      "exit 3: the command ended with status 3"));
 	test_npz_sums(&tx, &tid, &ty);
 
-	/* What but weighs examples is not there, and need not be. */
+	/* A sample_weight may be missing when labels are not read. */
 	const struct reader_options blind = { .unlabelled = true };
 
 	add("weight", INPUT_FLOAT, 0, 1)->weighs = true;
@@ -547,7 +547,8 @@ test_npy(void)
 	forget();
 }
 
-/* Records 0 to count - 1, over some files, each its own label. */
+/* Writes records 0 to count - 1 to several files; each record is its own
+   label. */
 static void
 put_records(size_t count)
 {
@@ -568,7 +569,8 @@ put_records(size_t count)
 #define FILES	"r0.svm.gz,r1.svm.gz,r2.svm.gz"
 #define RECORDS	25
 
-/* How often each record came, in count examples; in what order. */
+/* Reads count examples; counts each record in seen, and writes their order to
+   order. */
 static bool
 tally(const struct reader_options *o, size_t size, size_t count,
       size_t seen[RECORDS], size_t order[])
@@ -614,7 +616,7 @@ test_passes(void)
 	ok(tally(&o, 10, 50, seen, order) && each(seen, 2) &&
 	   order[24] == 24 && order[25] == 0);
 
-	/* Shuffled, every pass is a permutation, and another one. */
+	/* When shuffled, each pass is another permutation. */
 	o.shuffle = 7;
 	ok(tally(&o, 25, 100, seen, order) && each(seen, 4));
 	ok(memcmp(order, order + 25, 25 * sizeof(*order)) != 0);
@@ -656,7 +658,7 @@ test_shards(void)
 	forget();
 }
 
-/* Three ids, 1, 2 and 8, are read again and again, so many times. */
+/* Does the file give the ids 1, 2 and 8 in each of this many passes? */
 static bool
 rounds(char *file, const struct reader_options *o, int times)
 {
@@ -676,7 +678,7 @@ rounds(char *file, const struct reader_options *o, int times)
 	return good;
 }
 
-/* What is bad leaves nothing behind in what comes after it. */
+/* A bad record leaves no values in the records after it. */
 static void
 test_max_bad(void)
 {
@@ -691,7 +693,7 @@ test_max_bad(void)
 
 	log_begin("reader", LOG_QUIET, NULL, &why);	/* it is meant */
 
-	/* A record of which more was read than of the next one. */
+	/* More was read of the bad record than the next record has. */
 	files_text("bad.svm", "1 2:1\n1 4294967299:2 4294967300:3 8:1\n"
 		   "x 1:1\n0 3:1\n\n1 1:1 2:x\n1 9:1\n");
 	add("x", INPUT_SPARSE, 0, 1)->hashed = true;
@@ -708,7 +710,7 @@ test_max_bad(void)
 	o.max_bad = 2;
 	ok(reads_with("bad.svm", &o, "65 bad.svm:6: '2:x' is not id:number, "
 		      "and 2 before it were malformed, too"));
-	/* In each pass. */
+	/* Bad records are counted in each pass. */
 	o.max_bad = 3;
 	o.repeat = true;
 	ok(rounds(bad, &o, 4));
@@ -717,7 +719,7 @@ test_max_bad(void)
 		      "malformed"));
 	o.repeat = false;
 	ok(reads_with("none.svm", &o, ""));
-	/* What is more than a record's. */
+	/* An error of a file, and not of a record, is never skipped. */
 	ok(reads_with("gone.svm", &o, "66 gone.svm: No such file or "
 		      "directory"));
 	forget();
@@ -771,13 +773,13 @@ test_formats(void)
 	ok(reader_format("tsv") && !reader_format("parquet"));
 }
 
-/* The real thing, if it is there: 32,561 rows of 13.9 features. */
+/* The message about labels of three classes. */
 #define THREE	": -1, 0 and 1 are three classes, and binary is 0 and 1, or " \
 		"-1 and 1"
 
 /*
  * Labels of -1, 0 and 1 are those of three classes, in any format, in one file
- * or two, in one pass or the next; what is passed over has none.
+ * or two, in one pass or the next; records that are skipped do not count.
  */
 static void
 test_three_classes(void)
@@ -828,7 +830,7 @@ test_three_classes(void)
 	ok(reads("t.tar", "65 t.tar: record 2 (2): y: 0, where others are -1"
 		 THREE));
 
-	/* Each file by itself would do. */
+	/* Each file alone would be valid. */
 	files_text("zero.svm", "0 1:1\n1 1:2\n");
 	files_text("minus.svm", "+1 1:3\n-1 1:4\n");
 	ok(reads("zero.svm", "0 | 1\n1 | 2\n"));

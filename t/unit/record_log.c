@@ -1,6 +1,6 @@
 /*
- * A file of records comes back to its last whole one, and what was safe in
- * it is never lost without a word.
+ * A log is recovered up to its last complete record; the loss of a record that
+ * was synced is an error.
  */
 #include "store/record_log.h"
 
@@ -24,7 +24,7 @@
 static struct fail f;
 static uint64_t cut;
 
-/* What record i is: anything, of any size, nothing too. */
+/* Makes record i: random bytes of any size, also of none. */
 static size_t
 content(unsigned i, unsigned char *bytes)
 {
@@ -35,7 +35,7 @@ content(unsigned i, unsigned char *bytes)
 	return size;
 }
 
-/* How many records came, each as it was added. */
+/* The number of records that were read, and of those that differ. */
 struct told {
 	unsigned count, wrong;
 	uint64_t end;
@@ -74,7 +74,7 @@ add(struct record_log *file, unsigned i)
 	return record_log_append(file, i + 1, bytes, size, &f);
 }
 
-/* A file of that many records, one sync to each `every` of them. */
+/* Builds a file of count records, with a sync after each `every` of them. */
 static char *
 build(unsigned count, unsigned every, size_t *size)
 {
@@ -176,7 +176,7 @@ test_one_owner(void)
 	record_log_close(file);
 }
 
-/* The whole records among the first size bytes. */
+/* Returns the number of complete records in the first size bytes. */
 static unsigned
 whole(size_t size)
 {
@@ -190,7 +190,7 @@ whole(size_t size)
 	}
 }
 
-/* The first size bytes of it come back, can be added to, and that too. */
+/* Are the first size bytes recovered, and a record that is then added? */
 static bool
 recovers(const char *bytes, size_t size)
 {
@@ -230,7 +230,8 @@ test_cut_anywhere(void)
 	free(bytes);
 }
 
-/* Every flipped bit is refused, or costs the end that was not safe. */
+/* Every flipped bit is refused, or costs records at the end that were not
+   synced. */
 static void
 flip_all(unsigned count, unsigned every, size_t *refused, size_t *dropped,
 	 size_t *missed)
@@ -267,12 +268,14 @@ test_flips(void)
 	last = 8 * (RECORD_HEAD + content(5, bytes));
 	equals(missed, 0);
 	named(dropped == last, "a flip is dropped only in the last record");
-	/* In the very first head, too, which may be somebody else's file. */
+	/* Also in the first head, where the file may be that of another
+	   program. */
 	flip_all(6, 6, &refused, &dropped, &missed);
 	ok(missed == 0 && refused == 8 * RECORD_HEAD);
 }
 
-/* What was not safe may be missing in the middle: it is cut off there. */
+/* Records that were not synced may be missing in the middle: the log is cut
+   there. */
 static void
 test_torn_in_any_order(void)
 {
@@ -335,7 +338,8 @@ test_no_file(void)
 	   f.kind == FAIL_DATA);
 }
 
-/* Another's file stays; what a crash can leave of the first record goes. */
+/* A file of another program is not changed; the remains of a first record after
+   a crash are removed. */
 static void
 test_another(void)
 {
@@ -378,7 +382,7 @@ test_another(void)
 	record_log_close(file);
 }
 
-/* After a failed write nothing is taken, even when there is room again. */
+/* After a failed write no record is accepted, even when there is room again. */
 static void
 test_full(void)
 {
@@ -410,7 +414,7 @@ test_full(void)
 	record_log_close(file);
 }
 
-/* Records first.. of the file come back, and can be added to. */
+/* Are count records from first on recovered, and can one be added? */
 static bool
 begins_with(unsigned first, unsigned count)
 {
@@ -462,7 +466,7 @@ test_drop(void)
 	free(bytes);
 }
 
-/* What cannot be made leaves all as it was. */
+/* A failed removal of records leaves the log unchanged. */
 static void
 test_drop_fails(void)
 {

@@ -1,6 +1,7 @@
 /*
- * A relay lets workers in while it has their plan and all servers, forgets all
- * and sends them away when that is not so, and says to others what it is not.
+ * A relay accepts workers while it has their plan and all servers; else it
+ * forgets them and closes their connections.  It refuses other roles with the
+ * reason.
  */
 #include "relay/relay.h"
 
@@ -140,7 +141,7 @@ begin(void)
 	ok(hears_welcome(COORD, ROLE_COORDINATOR) == 0 && silent());
 }
 
-/* With a plan, its server, and a worker. */
+/* Begins with a plan, its server, and a worker. */
 static void
 begin_whole(void)
 {

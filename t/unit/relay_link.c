@@ -1,6 +1,7 @@
 /*
- * A client goes by its relay while that answers, and to the servers with what
- * is unanswered when it does not, or says BYE, or the plan is newer.
+ * A client uses its relay while that answers.  When the relay does not, or
+ * sends BYE, or the plan is newer, the client sends its unanswered requests to
+ * the servers.
  */
 #include "client/client.h"
 
@@ -56,7 +57,7 @@ hears_of_relay(uint64_t life, uint64_t now)
 	client_relay(client, &m, now);
 }
 
-/* The answer to what was said last. */
+/* The client receives the answer to its last message. */
 static int
 hears_values(uint64_t peer, enum outcome outcome, uint64_t now)
 {
@@ -92,7 +93,7 @@ begin(void)
 	post_clear();
 }
 
-/* With a relay that lets it in. */
+/* Begins with a relay that accepts the client. */
 static void
 begin_relayed(void)
 {

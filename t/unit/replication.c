@@ -44,7 +44,7 @@ receive(uint64_t peer, enum message_kind kind, uint64_t held)
 	replication_receive(r, peer, &m, acted);
 }
 
-/* Is this what the coordinator is to be told now? */
+/* Is this the only news for the coordinator? */
 static bool
 news(uint64_t life, bool counted)
 {
@@ -69,7 +69,7 @@ begin_it(uint64_t number, const struct change *waiting)
 	replication_begin(r, shard_snapshot_new(shard), &sync, waiting);
 }
 
-/* The cut goes over, and is acknowledged chunk by chunk. */
+/* Is the snapshot sent, and acknowledged chunk by chunk? */
 static bool
 takes_all(uint64_t peer)
 {
@@ -211,7 +211,7 @@ counted(void)
 	      news(0, false), "the coordinator has the server go on alone");
 }
 
-/* One that is there, in sync, and known to be. */
+/* Begins with a standby that is in sync, and that the coordinator knows. */
 static void
 in_sync(uint64_t peer)
 {

@@ -189,7 +189,7 @@ refusals(void)
 		"\"priority\" is for train, epoch and eval");
 	refused("{\"colour\":\"red\"}", "\"colour\" means nothing here");
 	refused("{\"colour\":7}", "colour=7 means nothing here" KNOWN);
-	/* Numbers as they stand in the line. */
+	/* Numbers are quoted as they are in the line. */
 	refused("{\"learning_rate\":-0.1}",
 		"learning_rate=-0.1 is not a number above 0");
 	refused("{\"id\":\"steps\\\": 7\", \"batch\":[2], \"steps\" : 1E+2}",
@@ -217,7 +217,7 @@ refusals(void)
 		"\"learning_rate\" is for train");
 }
 
-/* What is written of a request is read as the same one. */
+/* A request is the same when it is written and read again. */
 static void
 written(void)
 {
@@ -272,7 +272,7 @@ written(void)
 	text_release(&out);
 }
 
-/* Of the step and its arguments, which are kept as they were written. */
+/* The name of a step and its arguments are kept as they were written. */
 static void
 calls(void)
 {
@@ -307,7 +307,7 @@ calls(void)
 	text_release(&line);
 }
 
-/* A request with a slip in it is an id, and asks for a step. */
+/* A misspelt request is an id, and so a request for a step. */
 static void
 slips(void)
 {

@@ -9,7 +9,7 @@ static const char a[1], b[1];	/* workers */
 
 #define checked(claim)	named((claim) && !rerun_set_check(&r), #claim)
 
-/* Are these leased, from this one on? */
+/* Does the worker get this number of steps, from this one on? */
 static bool
 gives(const char *worker, size_t most, uint64_t limit, size_t count,
       uint64_t first)

@@ -1,7 +1,7 @@
 /*
- * What a worker keeps of its gradients: which of two residuals counts, what it
- * counts as in another step, and that what is sent and what is kept are what
- * came.
+ * The residuals that a worker keeps of its gradients: which of two residuals is
+ * used, its factor in another step, and that the gradients sent and kept add up
+ * to those that came.
  */
 #include "worker/residuals.h"
 
@@ -48,7 +48,7 @@ set_gradient(float x)
 		gradient()[i] = x * (float)(i % 5 + 1);
 }
 
-/* Push the gradient, as a client does: sent is what comes. */
+/* Pushes the gradient as a client does, and decodes it to sent. */
 static int
 push(struct residuals *r, const struct lease *l)
 {
@@ -81,7 +81,8 @@ code_by(const char *text)
 	codings_make(plan.codings, WAY_PUSH, &rule, fixture.variable);
 }
 
-/* All that was sent in some steps, the last of which is flushed. */
+/* Compares the sum of all pushes of some steps, the last of which flushes the
+   residuals, with the sum of the gradients. */
 static void
 sums(const char *text)
 {
@@ -146,7 +147,7 @@ attempts(void)
 	residuals_free(r);
 }
 
-/* What is left of a gradient of 1, in the next step. */
+/* Returns the factor of the residual of a gradient of 1 in the next step. */
 static float
 next(struct lease a, struct lease b)
 {
@@ -179,7 +180,7 @@ scales(void)
 	named(next(a, b) == 2, "and in a larger batch");
 }
 
-/* ---- for the twin ---- */
+/* ---- cases for codecs.py ---- */
 
 static void
 print_hex(const void *from, size_t count)

@@ -88,7 +88,7 @@ round_trip(void)
 	pack_release(&p);
 }
 
-/* What a program gave back becomes part of a line. */
+/* The result of a program becomes part of a line. */
 static void
 lines(void)
 {
@@ -119,7 +119,7 @@ lines(void)
 	pack_release(&p);
 }
 
-/* Halves of a batch, each reported, are the batch. */
+/* The reports of two halves of a batch add up to that of the batch. */
 static void
 adds_up(void)
 {

@@ -27,7 +27,8 @@ content(const char *path)
 	return text;
 }
 
-/* Whole lines are counted, a torn one is cut off, what comes is added. */
+/* Complete lines are counted, an incomplete one is removed, new lines are
+   added. */
 static void
 goes_on(void)
 {
@@ -45,7 +46,8 @@ goes_on(void)
 	equals(content("results"), "1\n2\n4\n");
 }
 
-/* A file system may know the length of what it has not written yet. */
+/* After a power cut a file may have its length, but zeros for bytes that were
+   not written. */
 static void
 power_cut(void)
 {
@@ -61,7 +63,7 @@ power_cut(void)
 	equals(content("torn"), "1\n");
 }
 
-/* Of a pipe nobody can know what has been read of it. */
+/* A pipe is no file: the bytes that were read from it are unknown. */
 static void
 no_file(void)
 {
@@ -75,7 +77,8 @@ no_file(void)
 	close(reader);
 }
 
-/* Who writes to a pipe is no reader of it, and learns that there is none. */
+/* A program that writes to a pipe does not open it for reading, and notices
+   that its reader has ended. */
 static void
 ends_with_its_reader(void)
 {

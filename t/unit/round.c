@@ -15,7 +15,7 @@ static char worker[8];		/* their addresses are who they are */
 
 static struct attempt a;
 
-/* Is this what worker n is given? */
+/* Is this attempt leased to worker n? */
 static bool
 gives(struct rounds *r, int n, uint64_t step, uint64_t replica, uint64_t number)
 {
@@ -35,12 +35,13 @@ try(uint64_t step, uint64_t replica, uint64_t number)
 	return (struct attempt){ step, replica, number };
 }
 
-/* What the programs of replicas give back. */
+/* The results of the programs of replicas. */
 static const struct frame given[] = {
 	{ "{\"a\":1}", 7, NULL }, { NULL, 0, NULL }, { "2", 1, NULL }
 };
 
-/* Worker n is done with it; overtaken is another one's number, or -1. */
+/* Worker n reports the attempt as done.  overtaken: the worker whose attempt is
+   now superfluous, or -1. */
 static bool
 done(struct rounds *r, int n, struct attempt at, int overtaken)
 {
@@ -176,7 +177,7 @@ backups(void)
 	named(gives(r, 4, 11, 2, 1), "and its worker owns the slot");
 	rounds_free(r);
 
-	/* Of a replica the two newest count. */
+	/* The two newest attempts at a replica count. */
 	r = begin(1, 1);
 	ok(gives(r, 1, 10, 0, 1) && gives(r, 2, 10, 0, 2));
 	rounds_lose(r, W(2));
@@ -215,7 +216,8 @@ sums(void)
 	rounds_free(r);
 }
 
-/* Whoever is lost, every round ends and each replica counts once. */
+/* Does every round end, and each replica count once, whichever workers are
+   lost? */
 static bool
 chaos(uint64_t seed)
 {
@@ -265,7 +267,7 @@ chaos(uint64_t seed)
 		chosen <= 51 * replicas;
 }
 
-/* ---- what may be added up ---- */
+/* ---- replicas that may be added up ---- */
 
 static uint64_t place_of[8];		/* of each worker */
 
@@ -276,8 +278,8 @@ find_worker_place(const void *self, const void *w)
 	return place_of[(const char *)w - worker];
 }
 
-/* The levels of the first attempts of four workers, each at its own replica; as
-   one number. */
+/* Returns the levels of the first attempts of four workers, each at its own
+   replica, as digits of one number. */
 static unsigned
 levels(struct rounds *r, uint64_t step)
 {
@@ -363,7 +365,8 @@ nodes(void)
 	rounds_free(r);
 }
 
-/* Is the attempt of worker n pushed like this, with what that push left? */
+/* Is the attempt of worker n pushed in this way, with the residual of this
+   attempt? */
 static bool
 pushes(struct rounds *r, int n, struct attempt at, enum push_how how,
        uint64_t step, uint64_t number)

@@ -26,7 +26,7 @@ static const char model[] =
 
 static struct model_fixture fixture;
 
-/* Some servers, and their stages. */
+/* Some servers, and their round buffers. */
 struct fleet_of {
 	struct plan plan;
 	struct shard *shard[SERVERS];
@@ -67,7 +67,7 @@ fleet_end(struct fleet_of *fl)
 
 static const struct encoding as_floats = { NULL, 0 };
 
-/* How gradients travel; and what they are may travel as that. */
+/* The codec of gradients, in which the gradients of this test are exact. */
 static const struct codec *codec = &codec_float32;
 static bool rounded;
 
@@ -83,7 +83,8 @@ round_off(float x)
 	return x;
 }
 
-/* A gradient: a function of replica, attempt, variable and element alone. */
+/* Returns a gradient, which depends only on replica, attempt, variable and
+   element. */
 static float
 gradient(size_t replica, uint64_t attempt, size_t variable, size_t element)
 {
@@ -93,7 +94,7 @@ gradient(size_t replica, uint64_t attempt, size_t variable, size_t element)
 	return round_off(fixture_random(&rng) * (replica == 1 ? 1e4f : 1e-3f));
 }
 
-/* The rows of a table that a replica has met. */
+/* Does the batch of this replica have this row? */
 static bool
 met(size_t replica, size_t row)
 {
@@ -166,7 +167,7 @@ async_part(const struct fleet_of *fl, size_t part)
 			    .variable].async;
 }
 
-/* Every replica and two attempts, in an order drawn from a seed. */
+/* Pushes two attempts at every replica, in an order drawn from a seed. */
 static bool
 push_all(struct fleet_of *fl, uint64_t seed)
 {
@@ -212,7 +213,8 @@ commit(struct fleet_of *fl, size_t server, uint64_t step,
 	return status;
 }
 
-/* All variables, whole, one behind the other; those that wait, or not. */
+/* Reads all variables, one after the other: those of mode async, or the
+   others. */
 static size_t
 read_all(struct fleet_of *fl, float *to, bool async)
 {
@@ -273,7 +275,7 @@ same_sums(bool narrow)
 		struct fail f;
 		size_t n = 0;
 
-		/* The first is of the same floats, in twice the bytes. */
+		/* The first seed has the same floats in twice the bytes. */
 		codec = narrow && seed > 1 ? &codec_bfloat16 : &codec_float32;
 		fleet_begin(&fl, servers);
 		good = push_all(&fl, seed) && good;
@@ -346,7 +348,7 @@ outcomes(void)
 	read_all(&fl, after, false);
 	named(memcmp(before, after, n * sizeof(float)) == 0,
 	      "and changes nothing");
-	/* Of a replica the two newest attempts are kept. */
+	/* The two newest attempts at a replica are kept. */
 	equals(push_to(&fl, part, 7, 1, 3), OUTCOME_STAGED);
 	equals(push_to(&fl, part, 7, 1, 1), OUTCOME_VOID);
 	equals(commit(&fl, 0, 7, chosen, REPLICAS, &f), 0);
@@ -367,7 +369,7 @@ outcomes(void)
 	fleet_end(&fl);
 }
 
-/* All of a round that waits is here: attempt 1 of each replica. */
+/* Pushes attempt 1 at each replica of a round. */
 static bool
 push_round(struct fleet_of *fl, uint64_t step)
 {
@@ -391,7 +393,7 @@ has_table(const struct fleet_of *fl, size_t part)
 	return false;
 }
 
-/* The values of a part, as they are or as they will be, begin with these. */
+/* Returns the first value of a part, as it is, or as it is computed ahead. */
 static float
 value_of(struct fleet_of *fl, size_t part, bool ahead)
 {
@@ -408,7 +410,7 @@ value_of(struct fleet_of *fl, size_t part, bool ahead)
 	return *(const float *)news.values.data;
 }
 
-/* Which parts are worked out ahead? */
+/* Computes ahead; are these the parts that can be? */
 static bool
 run_ahead(struct fleet_of *fl, uint64_t *number)
 {
@@ -422,7 +424,7 @@ run_ahead(struct fleet_of *fl, uint64_t *number)
 	return good;
 }
 
-/* One server works rounds out ahead, another one does not. */
+/* One server computes rounds ahead, another one does not. */
 static void
 ahead(void)
 {
@@ -501,9 +503,9 @@ ahead(void)
 	fleet_end(&plain);
 }
 
-/* ---- pushes that somebody has added up ---- */
+/* ---- pushes that a relay has added up ---- */
 
-/* One attempt of all replicas of a node, as one push of floats. */
+/* Pushes the sum of one attempt at all replicas of a node, as floats. */
 static enum outcome
 push_sum(struct fleet_of *fl, size_t part, uint64_t step, size_t first,
 	 unsigned level, uint64_t attempt)
@@ -553,7 +555,7 @@ push_sum(struct fleet_of *fl, size_t part, uint64_t step, size_t first,
 	return outcome;
 }
 
-/* How the replicas of a part came: by nodes of these levels. */
+/* The levels of the nodes in which the replicas of a part are pushed. */
 static const unsigned *const came[] = {
 	(const unsigned[]){ 0, 0, 0, 0 }, (const unsigned[]){ 1, 0, 1, 0 },
 	(const unsigned[]){ 2, 0, 0, 0 }, (const unsigned[]){ 1, 0, 0, 0 },
@@ -577,7 +579,7 @@ push_nodes(struct fleet_of *fl, size_t part, uint64_t step, size_t way)
 	return good;
 }
 
-/* Each part in a way of its own, and perhaps in two. */
+/* Pushes each part in another way, and some parts in two ways. */
 static bool
 push_ways(struct fleet_of *fl, uint64_t step, size_t way)
 {
@@ -593,7 +595,7 @@ push_ways(struct fleet_of *fl, uint64_t step, size_t way)
 	return good;
 }
 
-/* The slots that one server lacks, as text. */
+/* Returns the replicas that a server lacks, as text. */
 static const char *
 missing(struct fleet_of *fl, size_t server, uint64_t step,
 	const uint64_t *attempt)

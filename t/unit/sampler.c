@@ -12,7 +12,8 @@
 
 static struct fail why;
 
-/* A sampler over files of so many records, each file one split. */
+/* Makes a sampler over files of these numbers of records, each file one
+   split. */
 static struct sampler *
 make(struct sampler_options o, const uint64_t *records, size_t files)
 {
@@ -36,7 +37,7 @@ make(struct sampler_options o, const uint64_t *records, size_t files)
 	return l;
 }
 
-/* Records of a slice, each as its file * 1000 + number; order is theirs. */
+/* Lists the records of a slice in their order, as file * 1000 + number. */
 static size_t
 visit(struct sampler *l, const struct slice *s, uint64_t *record)
 {
@@ -61,7 +62,7 @@ visit(struct sampler *l, const struct slice *s, uint64_t *record)
 	return s->count;
 }
 
-/* Does an epoch come to every record, once, in full batches but the last? */
+/* Does an epoch have every record once, in full batches except the last? */
 static bool
 once(struct sampler *l, const struct sampler_options *o, uint64_t epoch,
      uint64_t streams)
@@ -131,7 +132,7 @@ test_every_record_once(void)
 	ok(all);
 }
 
-/* The places of an epoch's records, in the order that they are read in. */
+/* Lists the records of an epoch in the order in which they are read. */
 static void
 read_epoch(struct sampler *l, uint64_t epoch, uint64_t *record)
 {
@@ -310,7 +311,8 @@ test_bytes(void)
 	sampler_free(l);
 }
 
-/* A position of the sampler of test_positions(), as far as its end. */
+/* Writes a position of the sampler of test_positions(), without its last count
+   items. */
 static void
 pack_head(struct pack *p, size_t count)
 {
@@ -378,7 +380,8 @@ test_positions(void)
 	sampler_free(l);
 }
 
-/* Epochs that have been read are known again, if they are to be. */
+/* A restored sampler knows the epochs that have been read, if they were
+   written. */
 static void
 test_old_epochs(void)
 {

@@ -25,7 +25,7 @@ static const char *const lines[] = { NULL, "both", "three", "other" };
 static struct model *model;
 static struct fail why;
 
-/* One of so many records in a file. */
+/* Adds a sampler of a file with this number of records. */
 static void
 add(struct samplers *s, struct sampler_options o, uint64_t records,
     size_t dataset, bool ends)
@@ -43,7 +43,8 @@ add(struct samplers *s, struct sampler_options o, uint64_t records,
 	samplers_add(s, l, dataset, ends);
 }
 
-/* What has been read of each record; a step is done, or nobody does it. */
+/* The number of times that each record was read, by steps that were done or
+   returned. */
 struct reads {
 	unsigned char of[3][EPOCHS * MOST];	/* by epoch and record */
 };
@@ -68,7 +69,7 @@ read_step(struct samplers *s, struct reads *r, const struct places *p)
 	}
 }
 
-/* Of all epochs but the one that is read now every record was read once. */
+/* Was every record read once in each epoch before the current one? */
 static bool
 once(struct samplers *s, const struct reads *r)
 {
@@ -89,7 +90,8 @@ once(struct samplers *s, const struct reads *r)
 	return true;
 }
 
-/* Steps of one line until an epoch is over: as many as were said? */
+/* Takes steps of one line until an epoch is over: does it have the announced
+   number of steps? */
 static bool
 run_epoch(struct samplers *s, struct reads *r, const char *line, size_t by,
 	  struct rng *rng)
@@ -139,7 +141,8 @@ run(uint64_t seed)
 				EPOCHS - MOST - 8;
 		if (!room)
 			break;
-		/* Some are given out, and come back: all, or every other. */
+		/* Some steps are leased and returned: all, or every other
+		   one. */
 		for (size_t i = 0; i < backs && i < 3; i++)
 			back[i] = samplers_take(s, line, 1);
 		for (size_t i = 0; i < backs && i < 3; i++)
@@ -227,7 +230,8 @@ test_rounds(void)
 	samplers_free(s);
 }
 
-/* Examples are told of the first input; of others they are what was leased. */
+/* The examples of the first input are reported; other inputs have as many as
+   leased. */
 static void
 test_reads(void)
 {
@@ -284,7 +288,7 @@ test_positions(void)
 	samplers_free(two);
 }
 
-/* As a release before had it: 10 batches, of steps of 4. */
+/* A position as an earlier release wrote it: 10 batches, of steps of 4. */
 static void
 test_old(void)
 {

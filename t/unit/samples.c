@@ -51,7 +51,8 @@ reads(const char *files, const char *expected)
 	return reads_with(files, &options, expected);
 }
 
-/* The rest of the message is libarchive's. */
+/* Does reading the file fail with an error that begins so?  The rest is
+   libarchive's. */
 static bool
 fails(const char *file, const char *begins)
 {
@@ -76,7 +77,7 @@ append(const char *name, const void *bytes, size_t size)
 	}
 }
 
-/* An archive of one sample with that object comes to this. */
+/* Does an archive of one sample with this object give this text? */
 static bool
 object(const char *json, const char *expected)
 {
@@ -86,7 +87,7 @@ object(const char *json, const char *expected)
 	return reads("o.tar", expected);
 }
 
-/* A member of no bytes, of that type. */
+/* Adds a member of this type without bytes. */
 static void
 put_odd(const char *name, mode_t type, const char *link)
 {
@@ -103,7 +104,8 @@ put_odd(const char *name, mode_t type, const char *link)
 	archive_entry_free(e);
 }
 
-/* The members of a sample, in any order, beside what is of none. */
+/* The members of a sample come in any order, with other members between
+   them. */
 static void
 test_members(void)
 {
@@ -227,7 +229,7 @@ test_objects(void)
 	forget();
 }
 
-/* One thing is wrong with the second sample. */
+/* Makes an archive whose second sample has a fault. */
 static void
 second(void (*put_members)(void), const char *expected)
 {
@@ -367,7 +369,7 @@ test_wrong_samples(void)
 	forget();
 }
 
-/* Names of any language, as they are written where UTF-8 is spoken. */
+/* Names in any language are read as UTF-8. */
 static void
 test_names(void)
 {
@@ -392,7 +394,8 @@ test_names(void)
 	forget();
 }
 
-/* What is cut off is missed, and what is no archive refused. */
+/* An archive that is cut short, and a file that is not an archive, are
+   refused. */
 static void
 test_damage(void)
 {

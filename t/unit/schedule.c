@@ -139,7 +139,7 @@ cosine(void)
 	   near(at(warm, 15), .1));
 }
 
-/* The rate after s updates where a request says one. */
+/* Returns the rate after s updates, with a rate in the request. */
 static float
 asked(const char *line, uint64_t s, float rate)
 {
@@ -176,7 +176,7 @@ requests(void)
 		 "decay_rate=.5", 0, 2) == 0);
 	ok(asked(PIECES "0,.5", 2, 2) == 0 && asked(PIECES "0,.5", 3, 2) == 2 &&
 	   asked(PIECES "0,.5", 3, -.5f) == .25f);
-	/* What has decayed may go on. */
+	/* A rate that has decayed to its end may be set again. */
 	ok(asked(COSINE, 10, 0) == 0 && asked(COSINE, 10, 2) == 2 &&
 	   asked(COSINE, 10, -2) == 0);
 	ok(asked(COSINE " learning_rate=0 warmup_steps=2 warmup_target=1", 0,

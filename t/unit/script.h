@@ -1,9 +1,9 @@
 /*
- * script - tests that are texts: what happens, and all that comes of it.
- *
+ * script - tests that are texts: commands, and their expected output.
+  *
  * A script is a file.  It begins with a sentence, as a comment and a blank
- * line, and has blocks behind that, which follow each other in one life of
- * what is tested:
+ * line; then it has blocks, which are played one after the other on the same
+ * component:
  *
  *	# Why this is so.
  *	a command
@@ -12,9 +12,9 @@
  *	all that came of these,
  *	up to a blank line
  *
- * Each block is a test, by the name of its comment.  The option --rewrite, in
- * front of the names of scripts, puts what came in the place of what was
- * expected.
+ * Each block is a test, with its comment as its name.  The option --rewrite, in
+ * front of the names of scripts, replaces the expected output by the actual
+ * one.
  */
 #ifndef PS_SCRIPT_H
 #define PS_SCRIPT_H
@@ -29,12 +29,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is tested. */
+/* The functions that play the tested component. */
 struct script_player {
 	void (*begin)(void);	/* a script: nothing is left of the last one */
-	/* Does a command, which it may change, and appends what comes of it,
-	   in lines that are not blank.  -1: it cannot be done, or broke an
-	   invariant: the script ends, and is not rewritten. */
+		/* Plays a command, which it may change, and appends its output,
+		   in lines that are not blank.  -1: the command cannot be
+		   played, or has broken an invariant: the script ends, and is
+		   not rewritten. */
 	int (*play)(char *command, struct text *came, struct fail *);
 	void (*end)(void);	/* a block */
 };
@@ -78,7 +79,8 @@ script_fail(struct script *s, const char *why)
 	s->broken = true;
 }
 
-/* Prints what lies between the lines that are the same at both ends. */
+/* Prints the lines that differ, without equal lines at the front and the
+   end. */
 static inline void
 script_show_difference(const char *expected_text, const char *got_text)
 {
@@ -101,7 +103,7 @@ script_show_difference(const char *expected_text, const char *got_text)
 	free(got);
 }
 
-/* Reads what is expected up to the blank line behind it, and compares. */
+/* Reads the expected output up to the blank line after it, and compares. */
 static inline void
 script_compare(struct script *s, size_t line)
 {
@@ -125,8 +127,7 @@ script_compare(struct script *s, size_t line)
 	text_release(&expected);
 }
 
-/* A comment is the name of the block behind it, a command that of one without
-   a comment. */
+/* Sets the name of a block: its comment, or else its first command. */
 static inline void
 script_about(struct script *s, const char *line, bool comment)
 {
@@ -144,7 +145,7 @@ script_block_end(struct script *s)
 	s->player->end();
 }
 
-/* Returns how many blocks there were. */
+/* Plays a script; returns the number of its blocks. */
 static inline size_t
 script_play(struct script *s)
 {
@@ -181,8 +182,8 @@ script_play(struct script *s)
 	return blocks;
 }
 
-/* Returns the bytes of a file with a NUL behind them, which the caller frees;
-   NULL: it cannot be read. */
+/* Returns the bytes of a file with a NUL after them, which the caller frees;
+   NULL: the file cannot be read. */
 static inline char *
 script_read(const char *path)
 {

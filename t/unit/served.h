@@ -29,7 +29,7 @@ served_welcome(uint64_t now)
 	      client_ready(client), "the server lets the client in");
 }
 
-/* A model without tables, all of it on one server. */
+/* Begins with a model without tables, on one server. */
 static inline void
 served_begin(const char *model)
 {

@@ -864,8 +864,8 @@ deaf(void)
 	ok(pushed(pushpull(10)) == OUTCOME_APPLIED && applied(2));
 }
 
-/* There is room for this number of peers, without those that left without
-   BYE. */
+/* There is room for this number of peers; those that left without BYE do not
+   count. */
 static void
 leavers(void)
 {

@@ -218,7 +218,7 @@ add_push(struct rng *rng, uint64_t step)
 }
 
 /* Writes a script: pushes, some of them twice, some of steps that are void;
-   marks; cuts, and late pushes of steps below them. */
+   watermarks; cuts, and late pushes of steps below them. */
 static inline void
 write_script(struct rng *rng)
 {
@@ -254,7 +254,7 @@ write_script(struct rng *rng)
 	}
 }
 
-/* ---- what happens ---- */
+/* ---- delivery ---- */
 
 static inline void
 receive_script(struct side *s, uint64_t number)
@@ -353,7 +353,7 @@ notify_plan(struct side *s, uint64_t term, uint64_t life)
 	side_receive(s, COORD, &m);
 }
 
-/* ---- are they the same? ---- */
+/* ---- comparison ---- */
 
 static inline struct server_job
 saved(struct side *s)
@@ -408,7 +408,7 @@ same_array(const struct checkpoint_array *a, const struct checkpoint_array *b)
 	return true;
 }
 
-/* Is the mark the same?  Counters are not part of the state. */
+/* Is the watermark the same?  Counters are not part of the state. */
 static inline bool
 same_mark(struct side *x, struct side *y)
 {

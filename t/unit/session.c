@@ -93,7 +93,7 @@ crowd(void)
 	session_free(s);
 }
 
-/* A coordinator comes and is greeted. */
+/* A coordinator connects, and gets WELCOME. */
 static int
 come(uint64_t peer, bool ours, uint64_t term, uint64_t now)
 {

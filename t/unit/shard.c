@@ -20,7 +20,7 @@
 #define RATE	.5f
 #define SERVERS	3
 
-/* A kernel of 840 KB: cut into pieces in the middle of a row. */
+/* A kernel of 840 KB, which is cut into pieces in the middle of a row. */
 static const char model[] =
 	"input  id id rows=37\n"
 	"input  x float[3]\n"
@@ -83,7 +83,7 @@ holder(const struct fixture *x, size_t part)
 	return x->shard[x->plan.part[part].server];
 }
 
-/* Keys of every row, or of every third one. */
+/* Returns the keys of every row, or of every third one. */
 static struct frame
 keys_of(struct fixture *x, size_t part, size_t stride)
 {
@@ -110,7 +110,8 @@ restore(struct shard *shard, struct checkpoint *from)
 	return shard_restore(shard, from, &checkpoint_reader, &f);
 }
 
-/* For each float of a part that such keys name: where it is, in order. */
+/* Lists the addresses in w of the floats of a part that such keys name, in
+   order; returns their number. */
 static size_t
 walk(const struct fixture *x, size_t part, size_t stride,
      float **at, float *const *w)
@@ -139,7 +140,8 @@ pull(struct fixture *x, size_t part, const struct shard_snapshot *cut,
 			  values, &f) == 0;
 }
 
-/* Do all shards say what w holds?  cut: of a cut, one for each server. */
+/* Do pulls of all shards give the values of w?  cut: the snapshots to pull
+   from, one for each server, or NULL. */
 static bool
 say(struct fixture *x, struct shard_snapshot *const *cut, float *const *w)
 {
@@ -173,7 +175,7 @@ first_values(struct fixture *x)
 	}
 }
 
-/* The same by hand: w - rate * (g / examples). */
+/* Pushes a gradient, and applies it to w: w - rate * (g / examples). */
 static bool
 push_all(struct fixture *x, size_t stride, float rate)
 {
@@ -255,7 +257,7 @@ bad_pushes(struct fixture *x)
 	named(say(x, NULL, x->fixture.w), "and nothing has changed");
 }
 
-/* Half the bytes: what is pulled is the nearest to what is there. */
+/* Does a pull in bfloat16 give the nearest values? */
 static bool
 pull_narrow(struct fixture *x, size_t part, float *const *at, size_t n)
 {
@@ -283,7 +285,7 @@ push_narrow(struct fixture *x, size_t part, const void *values, size_t size)
 	return shard_push(holder(x, part), part, &push, &f) == 0;
 }
 
-/* What is pushed is applied as the floats that it is, from any address. */
+/* A push in bfloat16 is applied as its floats, from any address. */
 static void
 narrow(struct fixture *x)
 {
@@ -325,7 +327,7 @@ narrow(struct fixture *x)
 	      "gradients count as they come");
 }
 
-/* What a checkpoint would write of a cut: the rows as they are in w. */
+/* Do the arrays of a snapshot for a checkpoint have the rows of w? */
 static bool
 arrays_are(const struct fixture *x, struct shard_snapshot *const *cut,
 	   float *const *w, size_t servers)
@@ -419,7 +421,7 @@ static const char with_slots[] =
 	"loss mean_squared_error p\n"
 	"optimizer adam learning_rate=0.01\n";
 
-/* Who is slow to send may still have what was pulled, as it was. */
+/* Pulled values do not change while they wait to be sent. */
 static void
 narrow_stays(void)
 {
@@ -471,7 +473,7 @@ save(struct fixture *x, const char *dir, size_t servers)
 			      servers, &f) == 0);
 }
 
-/* Both hold the same, and go on the same: so the slots are, too. */
+/* Have both the same values, also after a push, and so the same slots? */
 static bool
 same_shards(struct fixture *x, struct fixture *y)
 {
@@ -554,7 +556,8 @@ restores(void)
 
 /* ---- cuts of steps ---- */
 
-/* All that a step may depend on: slots, t, the schedule, rows that go. */
+/* A model with all state on which a step may depend: slots, t, the schedule,
+   rows that are evicted. */
 static const char with_all[] =
 	"input  u id rows=hash\n"
 	"input  v id rows=37\n"
@@ -569,7 +572,8 @@ static const char with_all[] =
 
 #define STEPS	40
 
-/* A step is always the same: some rows of each table, any gradient. */
+/* Pushes a step, which depends only on its number: some rows of each table, any
+   gradient. */
 static void
 push_step(struct fixture *x, uint64_t step)
 {
@@ -605,7 +609,7 @@ push_step(struct fixture *x, uint64_t step)
 	}
 }
 
-/* What checkpoints of them would hold, to the last bit. */
+/* Would checkpoints of both snapshots be the same, to the last bit? */
 static bool
 same_cuts(struct shard_snapshot *x, struct shard_snapshot *y)
 {
@@ -630,8 +634,8 @@ same_cuts(struct shard_snapshot *x, struct shard_snapshot *y)
 }
 
 /*
- * Steps come in any order: of two cuts each holds those below it, as a shard
- * does that was never told of others; and so does the shard itself.
+ * Steps come in any order: each of two cuts has the state of a shard that only
+ * got the steps below the cut, and the shard that of all steps.
  */
 static void
 late_steps(void)
@@ -692,8 +696,8 @@ static const char large_table[] =
 	"optimizer sgd momentum=0.5\n";
 
 /*
- * Some rows, near or far, and some of the last ones, are pulled and then
- * pushed to; what the pull named before is answered as it is then.
+ * Pulls some rows, near or far, and some of the last ones, then pushes to them;
+ * are the values of the pull those of that moment?
  */
 static bool
 push_some(struct fixture *x, struct rng *rng, float *momentum, float *value)
@@ -786,7 +790,7 @@ several_chunks(size_t width)
 	end(&x);
 }
 
-/* Of two shards the first was updated more often; both make one again. */
+/* Of two shards the first has more updates; both are restored into one. */
 static void
 counts(void)
 {
@@ -822,7 +826,7 @@ counts(void)
 	end(&y);
 }
 
-/* Keys that take next to no room, and their values more than a frame has. */
+/* A few bytes of keys whose values exceed a frame are refused. */
 static void
 too_many(void)
 {

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What the program sees. */
+/* Maps the memory as the program does. */
 static char *
 map(const struct shared_arrays *s)
 {
@@ -84,7 +84,7 @@ test_places(void)
 	shared_arrays_free(s);
 }
 
-/* One is written while the program is at the other. */
+/* One area is written while the program computes with the other. */
 static void
 test_areas(void)
 {

@@ -9,7 +9,8 @@
 
 #define MOST	40
 
-/* Numbers as text: of each worker a character, for its site; ".": of none. */
+/* Returns the numbers of workers as text.  sites: a character for the site of
+   each worker, "." for none. */
 static const char *
 numbers(const char *sites)
 {
@@ -30,8 +31,7 @@ numbers(const char *sites)
 	return text;
 }
 
-/* Into how many nodes do the leaves of a site fall that another node does not
-   hold? */
+/* Returns the number of largest whole nodes that the leaves of a site form. */
 static size_t
 nodes(const bool *leaf, size_t leaves)
 {
@@ -58,8 +58,8 @@ bits(size_t n)
 	return n == 0 ? 0 : n % 2 + bits(n / 2);
 }
 
-/* NULL, or what is wrong with the numbers of so many workers of some sites, and
-   of none. */
+/* Numbers this many workers of random sites, or of none; returns NULL, or the
+   fault of the numbers. */
 static const char *
 check(struct rng *rng, size_t workers, size_t sites)
 {

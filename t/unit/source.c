@@ -23,7 +23,8 @@ static char bytes[SIZE];
 static struct commands commands;
 static struct fail f;
 
-/* How many bytes come out, if they are those above; -1 in failure. */
+/* Returns the number of bytes read if they are the expected ones; -1:
+   failure. */
 static long
 drain(const char *name)
 {
@@ -77,13 +78,13 @@ test_packed(void)
 		remove("none");
 	}
 
-	/* Members one behind the other are one stream. */
+	/* Compressed members one after the other are one stream. */
 	files_packed("b1.gz", "gzip", bytes, 1000);
 	files_packed("b2.gz", "gzip", bytes + 1000, SIZE - 1000);
 	equals(drain("pipe:cat b1.gz b2.gz"), SIZE);
 }
 
-/* Cut anywhere behind the first bytes, it must not pass for whole. */
+/* A compressed file that is cut anywhere after its first bytes is an error. */
 static void
 test_cut(void)
 {
@@ -104,7 +105,7 @@ test_cut(void)
 	}
 }
 
-/* Turn any bit behind the header: it must be noticed. */
+/* Any flipped bit after the header is an error. */
 static void
 test_damaged(void)
 {
@@ -166,7 +167,8 @@ test_pipe(void)
 	ok(drain("pipe:cat plain; exit 141") == SIZE);
 	ok(drain("pipe:cat plain; kill -PIPE $$") == SIZE);
 
-	/* SIGPIPE ends what we ignore, and a command without end ends. */
+	/* A command has the default SIGPIPE, which this process ignores: so an
+	   endless command ends. */
 	signal(SIGPIPE, SIG_IGN);
 
 	struct source *s = source_open("pipe:while :; do echo; done",
@@ -180,13 +182,13 @@ test_pipe(void)
 	ok(source_read(s, &some, &size, &f) == 0 && size == 292);
 	source_close(s);
 
-	/* A short line is read while nothing follows it yet. */
+	/* A short line is read before more bytes come. */
 	s = source_open("pipe:echo 1; exec timeout 5 sleep 9", &commands, &f);
 	ok(s && source_read(s, &some, &size, &f) == 0 && size == 2);
 	source_close(s);
 	ok(!commands.first);
 
-	/* Others can end what we would wait for. */
+	/* Another process may end the command for which a close would wait. */
 	s = source_open("pipe:echo 1; exec sleep 1000", &commands, &f);
 	ok(s && source_read(s, &some, &size, &f) == 0 && size == 2);
 	commands_end(&commands);
@@ -223,7 +225,7 @@ test_lines(void)
 	ok(lines_fail(&l, &f) == -1 && strcmp(f.text, "lines:5: bad") == 0);
 	lines_release(&l);
 
-	/* Lines that lie across blocks, and one without an end to it. */
+	/* Some lines cross blocks, and one has no end. */
 	equals(lines_open(&l, "pipe:seq 200000", &commands, &f), 0);
 
 	char text[16];

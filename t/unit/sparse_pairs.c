@@ -21,7 +21,7 @@ below(size_t n)
 	return (size_t)rng_below(&rng, n);
 }
 
-/* A number as somebody may write it, up to so many digits. */
+/* Writes a number in one of several formats, with up to so many digits. */
 static size_t
 put_number(char *to, size_t digits)
 {
@@ -39,7 +39,8 @@ put_number(char *to, size_t digits)
 	return n;
 }
 
-/* Many pairs, with ids mostly ascending; odd: here and there a fault. */
+/* Makes a line of many pairs, with ids mostly ascending; odd: sometimes with a
+   fault. */
 static void
 random_line(bool odd)
 {
@@ -59,7 +60,7 @@ random_line(bool odd)
 	memset(line + n, 0, LINE_SLACK);
 }
 
-/* Is what was taken right, each pair of it? */
+/* Is each pair that was read right? */
 static bool
 agrees(const char *end, const uint32_t *id, const float *value, size_t count)
 {
@@ -106,7 +107,8 @@ many(bool odd)
 	return true;
 }
 
-/* Of 5000 rows, those from next on: so many, and then it stops there. */
+/* Does reading from a row on take this many rows, and stop at the right
+   place? */
 static bool
 takes_from(uint64_t first, uint64_t next, const char *text, size_t count,
 	   const char *rest)

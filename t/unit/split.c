@@ -12,7 +12,7 @@ static struct record_range_format how;
 static struct input in, label;
 static struct fail why;
 
-/* So many records from number on, entered at a byte, put behind a text. */
+/* Appends the records of a range to a text. */
 static bool
 add_records(struct text *t, struct record_range *s)
 {
@@ -40,8 +40,8 @@ part(const char *file, uint64_t begin, uint64_t end)
 }
 
 /*
- * The records of all splits of some size, each entered where its first record
- * was found; false: it cannot be cut.
+ * Reads the records of all splits of this size, each from the place where its
+ * first record was found; false: the file cannot be cut.
  */
 static bool
 read_splits(const char *file, uint64_t size, struct text *t)
@@ -76,7 +76,7 @@ read_splits(const char *file, uint64_t size, struct text *t)
 	return good && !tally.whole;
 }
 
-/* Every way to cut it comes to the whole of it. */
+/* Do splits of every size give all records? */
 static bool
 every_cut(const char *file, const char *text)
 {
@@ -101,7 +101,8 @@ every_cut(const char *file, const char *text)
 	return same;
 }
 
-/* Is it seen that it cannot be cut, or else is nothing read twice? */
+/* Does every size of splits either give all records once, or report that the
+   file cannot be cut? */
 static bool
 cut_or_whole(const char *file, const char *text)
 {
@@ -213,7 +214,7 @@ test_bad(void)
 	p = part("bad.csv", 0, WHOLE);
 	ok(!counts(&p, &t) && why.kind == FAIL_DATA &&
 	   strcmp(why.text, "bad.csv:4: 1 field instead of 2") == 0);
-	/* The line is the file's, wherever it was entered. */
+	/* The line number is that of the file, from any split. */
 	p = part("bad.csv", 8, WHOLE);
 	ok(!counts(&p, &t) &&
 	   strcmp(why.text, "bad.csv:4: 1 field instead of 2") == 0);
@@ -227,7 +228,7 @@ test_bad(void)
 	text_release(&none);
 }
 
-/* Bytes that this process has read so far, of files. */
+/* Returns the bytes that this process has read from files so far. */
 static unsigned long long
 bytes_read(void)
 {
@@ -242,8 +243,9 @@ bytes_read(void)
 }
 
 /*
- * Half of the records are bad: what is read for them, when the file is entered
- * behind its front, is the file and a little more, not the file for each.
+ * Half of the records are bad.  The bytes that are read for their line numbers,
+ * from a split that is not the first, are little more than the file, and not
+ * the file for each record.
  */
 static bool
 passed_over(const char *name, const char *head, const char *good,
@@ -269,8 +271,8 @@ passed_over(const char *name, const char *head, const char *good,
 	p.begin = t.places > 0 ? t.place[0] : 0;
 	p.count = t.records;
 	right = right && add_records(&got, &p) && bad.all == RECORDS / 2;
-	/* It is read to be counted, and then for its records; and for the
-	   number of each line that is told. */
+		/* The file is read to be counted, then for its records, and for
+		   the number of each line that is reported. */
 	all = (2 + 10 + 2) * file.size + (64 << 10);
 	right = right && bytes_read() - before < all;
 	printf("# %s, %zu bytes: %llu read\n", name, file.size,
@@ -295,7 +297,7 @@ test_many_bad(void)
 	ok(passed_over("many.svm", "", "1 1:2\n", "x 1:2\n"));
 }
 
-/* A span may be a peer's word. */
+/* A range may come from a peer, and be wrong. */
 static void
 test_denied(void)
 {

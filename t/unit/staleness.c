@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The text of steps that met 0, 1, 2 ... pushes, up to a -1. */
+/* Returns the text for steps with a staleness of 0, 1, 2 ...; the list of their
+   numbers ends with -1. */
 static const char *
 said(const int *steps, struct totals *t)
 {
@@ -40,7 +41,7 @@ quantiles_are_of_the_steps(struct totals *t)
 	says(0, 1, 4, 4, "[0,899],[1,90],[4,11]", 899, 90, 0, 0, 11);
 }
 
-/* Against the list of all steps, sorted as it is made. */
+/* Compares quantiles with the sorted list of all steps. */
 static void
 quantiles_are_those_of_the_sorted_list(struct totals *t)
 {

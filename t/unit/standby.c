@@ -289,7 +289,7 @@ promised(void)
 	end();
 }
 
-/* Where the lost server was there may be another one by now. */
+/* Another server may now listen at the address of the lost one. */
 static void
 replaced(void)
 {
@@ -444,7 +444,8 @@ stopped(void)
 	ok(!server_awaits(primary.server));
 	end();
 
-	/* Also one that is only about to be one; but not who is gone. */
+	/* A standby that is still copying counts, too; one that was lost does
+	   not. */
 	side_new(&primary, 1);
 	side_new(&standby, 2);
 	greet(&primary, COORD, ROLE_COORDINATOR, TERM);
@@ -489,7 +490,7 @@ logged(void)
 	}
 	ok(kept && durable > 0);
 	make_reference(durable + 1);
-	/* A log may be older than what was answered for. */
+	/* A log may be older than the steps that were acknowledged. */
 	greet(&standby, WORKER, ROLE_WORKER, TERM);
 	side_receive(&standby, WORKER, &pull);
 	named(standby.said.kind == MESSAGE_REFUSED &&
@@ -503,7 +504,8 @@ logged(void)
 	end();
 }
 
-/* Its time passes, with a coordinator at the server, or without. */
+/* Does the standby outlive this time, with a coordinator at its server or
+   without? */
 static bool
 outlives(uint64_t ms, bool coordinator)
 {

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* The last call, in words, and what to answer. */
+/* The last call as text, and the answer to give. */
 struct answerer {
 	char asked[1024];
 	size_t calls;
@@ -118,7 +118,7 @@ all_are(const struct model_fixture *r, const char *name, float x)
 	return true;
 }
 
-/* A text that is this one; what it is if not. */
+/* Is it this text?  If not, prints it. */
 static bool
 is(const char *text, const char *wanted)
 {
@@ -128,7 +128,7 @@ is(const char *text, const char *wanted)
 	return false;
 }
 
-/* What is wrong with the batch, as data. */
+/* Is the batch refused with this error of data? */
 static bool
 refused(const struct model_fixture *r, const char *why)
 {
@@ -174,7 +174,7 @@ test_requests(void)
 	fixture_end(&r);
 }
 
-/* Ids are as they were read, and those of bags stand beside their offsets. */
+/* Ids are sent as they were read, and those of bags with their offsets. */
 static void
 test_ids(void)
 {
@@ -236,7 +236,7 @@ test_answer(void)
 	fixture_end(&r);
 }
 
-/* A step of one line has nothing to do with what is of another. */
+/* A step of one line does not touch the variables of another line. */
 static void
 test_lines(void)
 {
@@ -270,7 +270,7 @@ test_lines(void)
 	fixture_end(&r);
 }
 
-/* A program with data of its own counts them, and says when there are none. */
+/* A program with data of its own reports their number, and their end. */
 static void
 test_own_data(void)
 {
@@ -325,7 +325,7 @@ test_own_data(void)
 	fixture_end(&r);
 }
 
-/* Of two data sets that look up one table there are more of one. */
+/* Two data sets use one table, with different numbers of examples. */
 static void
 test_data_sets(void)
 {
@@ -393,7 +393,7 @@ test_regularizer(void)
 	fixture_end(&r);
 }
 
-/* Both layers' rooms are one: each gets what is said of it. */
+/* A layer and its view share a buffer: the gradients of both are added. */
 static void
 test_views(void)
 {
@@ -458,7 +458,7 @@ test_failures(void)
 	fixture_end(&r);
 }
 
-/* The lines come behind nine others. */
+/* Is a model refused with this error, when these lines follow nine others? */
 static bool
 refuses(const char *lines, const char *why)
 {

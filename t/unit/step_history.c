@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* How many hold it? */
+/* Returns the number of references to the call. */
 static int
 held(const struct call *c)
 {
@@ -14,7 +14,7 @@ held(const struct call *c)
 
 static struct step_history h;
 
-/* Of two data sets of three. */
+/* Makes the places of a step in two of three data sets. */
 static struct places
 at(uint64_t place)
 {
@@ -36,7 +36,7 @@ add(uint64_t first, uint64_t batch, float rate, uint64_t place)
 	step_history_add(&h, &a);
 }
 
-/* Is this what a step was, and the first one behind it that is another? */
+/* Was the step of this request, up to this later step of another request? */
 static bool
 was(uint64_t step, uint64_t first, uint64_t batch, float rate, uint64_t until)
 {
@@ -55,7 +55,7 @@ add_call(uint64_t first, uint64_t batch, struct call *call)
 						 .places = at(first) });
 }
 
-/* Of the arguments, which requests and their steps have together. */
+/* Requests and their steps share their arguments. */
 static void
 test_calls(void)
 {
@@ -89,7 +89,7 @@ test_calls(void)
 	call_drop(c);
 }
 
-/* They make no sense, or say what was written? */
+/* Are the bytes read as a history, or refused? */
 static bool
 reads(const struct pack *p, size_t size, uint64_t below)
 {

@@ -43,9 +43,9 @@ listener(void)
 	return net;
 }
 
-/* ---- those who say too much ---- */
+/* ---- strangers that send too much ---- */
 
-/* The beginning of a frame of 64 MiB: a command of the handshake. */
+/* Sends the beginning of a frame of 64 MiB: a command of the handshake. */
 static void
 begin_command(int fd)
 {
@@ -67,7 +67,7 @@ begin_frame(int fd)
 	ok(plain_put(fd, "\2\0\0\0\0\4\0\0\0", 9));
 }
 
-/* No frame, but as many as it likes: each byte is one, or begins one. */
+/* Does the handshake; then each byte is a frame, or begins one. */
 static void
 begin_frames(int fd)
 {
@@ -78,7 +78,8 @@ begin_frames(int fd)
 	ok(recv(fd, theirs, sizeof(theirs), MSG_WAITALL) == sizeof(theirs));
 }
 
-/* Two of one name: the second one is not heard at all. */
+/* Does the handshake with a name that others have, too: libzmq does not read
+   the second one. */
 static void
 begin_twin(int fd)
 {
@@ -90,8 +91,8 @@ begin_twin(int fd)
 }
 
 /*
- * All of them go on, in turn, until they are cut off; how many are not.  The
- * program is at something else meanwhile.
+ * All strangers send, in turn, until their connections are closed; returns the
+ * number that are left.  The program does not handle events meanwhile.
  */
 static int
 write_all(int *fd, const char *bytes, size_t size)
@@ -168,7 +169,8 @@ test_twins(void)
 		     "several of one name");
 }
 
-/* On one host by the short way, where the system counts no bytes. */
+/* Strangers of the same host use the abstract socket, whose bytes the system
+   does not count. */
 static void
 test_short_way(void)
 {
@@ -191,7 +193,7 @@ test_short_way(void)
 	net_free(net);
 }
 
-/* ---- those who say nothing ---- */
+/* ---- strangers that send nothing ---- */
 
 static bool
 is_cut(int fd)
@@ -205,7 +207,7 @@ is_cut(int fd)
 	return false;
 }
 
-/* Until this happens to the net. */
+/* Waits until this event happens to the net. */
 static bool
 await(struct net *net, enum net_event_kind kind, struct net_event *e)
 {
@@ -222,7 +224,7 @@ await(struct net *net, enum net_event_kind kind, struct net_event *e)
 	return false;
 }
 
-/* A program with few descriptors, to which everybody is welcome. */
+/* Starts a program with few descriptors, which accepts every stranger. */
 static pid_t
 few_descriptors(char *endpoint, size_t size)
 {
@@ -270,7 +272,8 @@ is_answered(struct net *net, uint64_t peer)
 		e.message.kind == MESSAGE_WELCOME;
 }
 
-/* So many strangers are kept, the last ones; and one of ours is, always. */
+/* Only the last strangers are kept, up to a number; a peer of ours is always
+   kept. */
 static void
 test_idle(void)
 {
@@ -304,8 +307,8 @@ test_idle(void)
 }
 
 /*
- * They come and go, more than are counted in one go, and the program does not
- * look: it can end all the same.
+ * More strangers connect and disconnect than are counted at once, while the
+ * program handles no events: the program can end nevertheless.
  */
 static void
 test_comings(void)

@@ -48,7 +48,7 @@ put(struct queue *q, enum request_op op, uint64_t n)
 	queue_put(q, &r);
 }
 
-/* What worker w, of so many, is given of a stream. */
+/* Leases steps of a stream to worker w; returns their number. */
 static size_t
 lease(struct queue *q, int w, uint64_t stream, size_t most, uint64_t ahead)
 {
@@ -161,13 +161,14 @@ test_epochs(void)
 	samplers_free(samplers);
 }
 
-/* One of a run's steps, by its number. */
+/* A step of a run, by its number. */
 struct given {
 	uint64_t place;
 	int worker;		/* -1: none, -2: it has ended */
 };
 
-/* Random leases, ends, losses and errors: all is given, and read, once. */
+/* Is every step leased, and every record read, once, for random leases, ends,
+   losses and errors? */
 static bool
 any_order(uint64_t seed)
 {
@@ -224,7 +225,7 @@ any_order(uint64_t seed)
 					given[i].worker = -1;
 		}
 		if (rng_below(&rng, 100) == 0) {
-			/* Those that were under way are read by nobody. */
+			/* The records of steps in flight are not read. */
 			for (uint64_t i = queue_watermark(q); i < queue_next(q);
 			     i++) {
 				const struct step *s = queue_step(q, i);

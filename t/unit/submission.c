@@ -140,7 +140,8 @@ ordinary(void)
 	submission_free(s);
 }
 
-/* Results that come one by one, so large, are written at once. */
+/* Returns the number of results of this size, which come one by one, until they
+   are written. */
 static uint64_t
 until_safe(size_t size)
 {

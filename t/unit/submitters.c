@@ -41,7 +41,7 @@ next(void)
 	return submitters_turn(s, 4, false, &t);
 }
 
-/* What was given out has ended, all of it. */
+/* All requests that were taken have ended. */
 static void
 end(uint64_t undone)
 {
@@ -49,7 +49,7 @@ end(uint64_t undone)
 			 undone);
 }
 
-/* The ids of what is given up, and its steps. */
+/* The ids and steps of the requests that are given up. */
 static char told[256];
 
 static void
@@ -327,7 +327,8 @@ leaving(void)
 	finish();
 }
 
-/* Many of them, at random: nothing is lost, and nobody waits for ever. */
+/* With many submitters and random requests none is lost, and none waits for
+   ever. */
 static void
 crowd(void)
 {

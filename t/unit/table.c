@@ -22,7 +22,7 @@ start(const void *data, uint64_t id, float *row)
 		row[i] = (float)(id % 1000) + (float)i / 4;
 }
 
-/* What is expected of each id. */
+/* The expected state of each id. */
 struct expected {
 	uint64_t id, update, pushes;
 	bool there;
@@ -75,7 +75,7 @@ rows_of(const struct model *m)
 	return n;
 }
 
-/* Rows go that were not touched since an update. */
+/* Removes the rows that were not updated since this update. */
 static void
 forget(struct model *m, uint64_t oldest)
 {
@@ -103,7 +103,7 @@ begin_update(struct model *m)
 				m->of[i].there = false;
 }
 
-/* So many updates after the one that touched it a row is there no more. */
+/* Ends an update, and removes the rows that have become too old. */
 static void
 end_update(struct model *m)
 {
@@ -112,7 +112,7 @@ end_update(struct model *m)
 		forget(m, m->updates - m->kind.age + 1);
 }
 
-/* Add 1 to the first float of some rows and .5 to the last. */
+/* Adds 1 to the first float of some rows and .5 to the last. */
 static bool
 push(struct model *m, struct rng *rng, uint64_t below, size_t count)
 {
@@ -154,7 +154,8 @@ push(struct model *m, struct rng *rng, uint64_t below, size_t count)
 	return good;
 }
 
-/* Does a table hold what is expected: pulled, counted, and walked over? */
+/* Has the table the expected rows, when it is pulled, counted and walked
+   over? */
 static bool
 holds(const struct model *m, const struct table *t)
 {
@@ -183,7 +184,7 @@ holds(const struct model *m, const struct table *t)
 	return good;
 }
 
-/* By a walk, and put into a fresh table: the same. */
+/* Returns a copy of the table, made by a walk. */
 static struct table *
 again(const struct model *m, const struct table *from)
 {
@@ -216,7 +217,7 @@ one_kind(const char *name, struct table_kind kind)
 						1 + rng_below(&rng, 128));
 		held = held && holds(m, m->table);
 
-		/* A cut stays as it is while pushes go on. */
+		/* A snapshot does not change while pushes continue. */
 		then = mem_copy(m, sizeof(*m));
 		for (size_t i = 0; i < IDS; i++)
 			then->of[i].row = mem_copy(m->of[i].row, m->floats *
@@ -229,7 +230,8 @@ one_kind(const char *name, struct table_kind kind)
 		end(then);
 		held = held && holds(m, m->table);
 
-		/* What was saved goes on as if it had not been. */
+		/* A table that was saved and restored continues as the
+		   original. */
 		copy = again(m, m->table);
 		table_free(m->table);
 		m->table = copy;
@@ -245,7 +247,7 @@ one_kind(const char *name, struct table_kind kind)
 	end(m);
 }
 
-/* What a pull finds of a row of 3 between updates that go to other rows. */
+/* Does a pull find this value of a row of 3, between updates of other rows? */
 static void
 one_row(uint64_t age, const float *want, size_t updates)
 {
@@ -271,7 +273,7 @@ one_row(uint64_t age, const float *want, size_t updates)
 	named(good, "a row is pulled for as many updates as it may be old");
 }
 
-/* Keys that nobody would get by mixing ids take no more than some memory. */
+/* Keys that are made up to collide take little memory. */
 static void
 made_up(void)
 {
@@ -292,7 +294,8 @@ made_up(void)
 	table_free(t);
 }
 
-/* A copy is made in order of key, beginning with few pages. */
+/* Copies a table of made-up keys, in the order of keys, into one that begins
+   with few pages. */
 static void
 made_up_and_put(void)
 {
@@ -307,7 +310,7 @@ made_up_and_put(void)
 			key[k] = hash_mix(n * TABLE_BATCH + k);
 		table_touch(t, key, TABLE_BATCH, row);
 	}
-	/* And some whose first 16 bits are the same. */
+	/* Add some keys whose first 16 bits are the same. */
 	for (uint64_t n = 0; n < 20; n++) {
 		for (size_t k = 0; k < TABLE_BATCH; k++)
 			key[k] = (uint64_t)1 << 48 |
@@ -345,7 +348,8 @@ bytes_filled(size_t rows, size_t rounds)
 	return bytes;
 }
 
-/* As a checkpoint gives them back: all that come fall into the same page. */
+/* Rows come in order, as from a checkpoint, so that consecutive ones fall into
+   the same page. */
 static void
 in_order(void)
 {
@@ -354,8 +358,8 @@ in_order(void)
 }
 
 /*
- * All of the last page's keys belong to its last group: they stand behind it,
- * and from the page's front on.
+ * All keys of the last page belong to its last group: they are after that
+ * group, and then from the front of the page on.
  */
 static void
 at_the_end(void)

@@ -81,7 +81,7 @@ apply(struct trainer *t, size_t v)
 	}
 }
 
-/* One step on the batch of the fixture; the mean loss before it. */
+/* Does a step on the batch of the fixture; returns the mean loss before it. */
 static double
 train(struct trainer *t)
 {
@@ -150,7 +150,7 @@ test_avengers(void)
 	trainer_end(&t);
 }
 
-/* A table gives what a dense kernel over all ids gives, on any batch. */
+/* A table trains as a dense kernel over all ids, on any batch. */
 static void
 test_table_equals_dense(const char *optimizer)
 {
@@ -200,7 +200,7 @@ test_table_equals_dense(const char *optimizer)
 	"optimizer ftrl for=wide/* learning_rate=0.1\n" \
 	"optimizer adam learning_rate=0.03\n"
 
-/* The gradient by all of wide/kernel, over examples first to end. */
+/* Returns the gradient of wide/kernel over examples first to end. */
 static void
 gradient_of(struct model_fixture *r, const struct model_fixture *all,
 	    size_t first, size_t end, float *sum)
@@ -217,7 +217,8 @@ gradient_of(struct model_fixture *r, const struct model_fixture *all,
 		sum[rows.ids[i]] += compute_gradient(r->compute, 0)[i];
 }
 
-/* Pieces of a batch add up to the batch; small ones follow large ones. */
+/* The gradients of pieces of a batch add up to that of the batch; small pieces
+   follow large ones. */
 static void
 test_pieces(void)
 {
@@ -246,7 +247,7 @@ test_pieces(void)
 	fixture_end(&r);
 }
 
-/* Sums over some examples, in steps of so many. */
+/* Sums over the examples of several batches. */
 struct sums {
 	double loss;
 	struct metric_state state[2];
@@ -284,7 +285,7 @@ train_in_steps(struct model_fixture *r, const struct model_fixture *all,
 	}
 }
 
-/* Of numbers up to what size do they differ by no more than rounding? */
+/* Do the numbers differ by no more than rounding? */
 static bool
 about_same(const float *a, const float *b, size_t n)
 {
@@ -297,7 +298,7 @@ about_same(const float *a, const float *b, size_t n)
 	return most > 1 && worst < 1e-4f * most;
 }
 
-/* A batch so large that it is computed in blocks, of inputs of all kinds. */
+/* A batch of inputs of all kinds is so large that it is computed in blocks. */
 static void
 test_blocks(void)
 {
@@ -343,7 +344,7 @@ test_blocks(void)
 	fixture_end(&r);
 }
 
-/* What is dropped goes by the place in the batch, in whichever block. */
+/* Dropout depends on the place in the batch, and not on the block. */
 static void
 test_dropped(void)
 {
@@ -369,7 +370,7 @@ test_dropped(void)
 	fixture_end(&r);
 }
 
-/* A batch is normalized as a whole, however large: here 0, then 2. */
+/* A batch of any size is normalized as a whole: here 0, then 2. */
 static void
 test_normalized(void)
 {
@@ -393,7 +394,7 @@ test_normalized(void)
 	fixture_end(&r);
 }
 
-/* The same steps end at the same bits, dropout and all; and learn. */
+/* The same steps give the same bits, also with dropout, and learn. */
 static void
 test_repeat(void)
 {
@@ -459,7 +460,7 @@ test_check(void)
 	fixture_end(&r);
 }
 
-/* Whoever sends a gradient keeps it as it was, whatever comes after. */
+/* A gradient that is being sent does not change in the next step. */
 static void
 test_held_gradient(void)
 {

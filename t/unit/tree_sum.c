@@ -1,7 +1,7 @@
 /*
- * Sums in a tree: of leaves that are there or not, against the definition,
- * to the last bit; and of a part's gradients, in which whole nodes were added
- * up before.
+ * Sums in a tree, compared with the definition to the last bit: of leaves some
+ * of which are missing; and of the gradients of a part, some nodes of which
+ * were added up before.
  */
 #include "tensor/tree_sum.h"
 #include "wire/gradient_tree.h"
@@ -17,7 +17,8 @@
 static float leaf[LEAVES][ROWS * WIDTH];
 static bool there[LEAVES][ROWS];
 
-/* The node of 2^level leaves from first on, of one row; false: it has none. */
+/* Computes the node of 2^level leaves from first on, for one row; false: it has
+   no leaf. */
 static bool
 node(size_t row, unsigned level, size_t first, size_t width, float *to)
 {
@@ -40,7 +41,7 @@ node(size_t row, unsigned level, size_t first, size_t width, float *to)
 	return left_has || right_has;
 }
 
-/* Each is there by chance, and some floats are a zero with a sign. */
+/* Draws leaves, some of them missing, with some zeros of both signs. */
 static void
 draw(struct rng *rng, size_t width, uint64_t often)
 {
@@ -129,7 +130,7 @@ finish(struct pushed *p, uint64_t replica, size_t floats)
 	return &p->leaf;
 }
 
-/* What a replica pushes of a part; some rows of tables. */
+/* Makes the push of a replica for a part, with some rows of tables. */
 static struct gradient_leaf
 push(struct pushed *p, size_t part, uint64_t replica, struct rng *rng)
 {
@@ -156,7 +157,7 @@ push(struct pushed *p, size_t part, uint64_t replica, struct rng *rng)
 	return *finish(p, replica, n);
 }
 
-/* A node is added up, and pushed in place of its leaves. */
+/* Adds up a node, to be pushed in place of its leaves. */
 static struct gradient_leaf
 fold(struct gradient_tree *t, struct pushed *to, size_t part,
      const struct gradient_leaf *from, size_t count)
@@ -185,7 +186,7 @@ same_push(const struct pushed *a, const struct pushed *b)
 		memcmp(a->value, b->value, a->value_frame.size) == 0;
 }
 
-/* The nodes of the leaves first to end - 1 of 2^level each, in their place. */
+/* Adds up all nodes of this level; returns their number. */
 static size_t
 fold_nodes(struct gradient_tree *t, size_t part, unsigned level,
 	   const struct gradient_leaf *from, size_t count,

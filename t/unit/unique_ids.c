@@ -19,7 +19,7 @@ holds(const struct unique_ids *g, const uint64_t *id, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (g->row[i] >= g->count || g->id[g->row[i]] != id[i])
 			return false;
-	/* No id that nobody asked for. */
+	/* Each unique id occurs in the batch. */
 	for (size_t k = 0; k < g->count; k++) {
 		size_t i = 0;
 
@@ -54,7 +54,7 @@ gathers(struct unique_ids *g, const uint64_t *id, size_t n, uint64_t limit)
 	return good && holds(g, id, n);
 }
 
-/* Ids of several features, some of them with upper halves. */
+/* Gathers the ids of several features, some of which exceed 32 bits. */
 static void
 joined(void)
 {

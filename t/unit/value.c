@@ -26,7 +26,8 @@ add_values(struct feature *to, const float *x, size_t n)
 }
 
 /*
- * One example: w is 2 0 2, r is 1 1 3, s is 1:0.5 3:-2, none is empty.
+ * Fills one example: w is 2 0 2, r is 1 1 3, s is 1:0.5 3:-2, the input "none"
+ * is empty.
  */
 static void
 fill(struct model_fixture *r, float label)
@@ -58,7 +59,7 @@ fill(struct model_fixture *r, float label)
 	r->batch.examples = 1;
 }
 
-/* Tables are e, other weights .1 .2 .3 ..., all but the probe's. */
+/* Sets tables to e, and other weights except the probe's to .1 .2 .3 ... */
 static void
 set_weights(struct model_fixture *r)
 {
@@ -68,7 +69,7 @@ set_weights(struct model_fixture *r)
 				     (&e[0][0])[i] : .1f * (float)(i + 1);
 }
 
-/* What the layer y of these lines makes of all that. */
+/* Layers, and the outputs of y for this example. */
 static const struct {
 	const char *lines;
 	size_t n;
@@ -128,7 +129,7 @@ static const struct {
 	{ "y = reduce_max m", 3, { 1, 2, 4 } },
 	{ "y = reduce_max m axis=2 keepdims=true", 2, { 4, .5 } },
 	{ "y = reduce_max a", 1, { 2 } },
-	/* These are what Keras makes of it, of .25 4, 1 2, .25 4. */
+	/* The results of Keras, for .25 4, 1 2, .25 4. */
 	{ "q = embedding w dim=2\n"
 	  "y = conv1d q filters=2 kernel_size=2", 4,
 	  { 3.225, 4.05, 3.725, 4.55 } },
@@ -150,7 +151,8 @@ static const struct {
 	{ "q = embedding w dim=2\n"
 	  "y = conv1d q filters=1 kernel_size=3 padding=causal strides=2", 2,
 	  { 2.625, 4.55 } },
-	/* Keras's, of the query 7 -.5 over those rows; the weights are not. */
+	/* The attention is Keras's, for the query 7 -.5 over these rows; the
+	   weights are not. */
 	{ "q = reduce_sum m axis=2\ny = attention w q dim=2", 2,
 	  { .997115433, 2.0076921 } },
 	{ "q = reduce_sum m axis=2\ny = attention w q dim=2 scale=.1", 2,
@@ -226,7 +228,8 @@ static const struct {
 	  { .05 - .6 + 1.4, .1 - .75 + 1.6, .15 - .9 + 1.8 } },
 };
 
-/* A probe behind y lets through one of its numbers after the other. */
+/* Does y give these numbers?  A probe after y passes one number after the
+   other. */
 static bool
 puts_out(struct model_fixture *r, const double *want, size_t n)
 {
@@ -270,7 +273,7 @@ test_layer(const char *lines, const double *want, size_t n)
 	fixture_end(&r);
 }
 
-/* Of the number 7 or the logits a, and a label. */
+/* Losses of the number 7 or the logits a, and a label. */
 static const struct {
 	const char *lines;
 	float label;
@@ -333,7 +336,7 @@ test_loss(const char *lines, float label, double want)
 	fixture_end(&r);
 }
 
-/* What is not a number stays none, and is not trained on as if it were one. */
+/* A NaN stays a NaN, and does not train as a number. */
 static void
 test_no_number(char *lines, float label)
 {
@@ -397,7 +400,8 @@ test_no_numbers(void)
 	}
 }
 
-/* In training a batch is its own measure, and tells what that was. */
+/* In training batch_normalization uses the mean and variance of the batch, and
+   returns them for the moving averages. */
 static void
 test_batch(void)
 {
@@ -429,7 +433,7 @@ test_batch(void)
 	fixture_end(&r);
 }
 
-/* Logits are predicted as probabilities, and measured as such. */
+/* Predictions and metrics of logits are those of probabilities. */
 static void
 test_logits(void)
 {
@@ -457,7 +461,7 @@ test_logits(void)
 	fixture_end(&r);
 }
 
-/* The first metric of 7 and a label of 1. */
+/* Returns the first metric for 7 and a label of 1. */
 static double
 metric_of_7(const char *lines)
 {
@@ -480,10 +484,10 @@ metric_of_7(const char *lines)
 }
 
 /*
- * A metric of a layer is of what that layer holds, though the loss may look
- * at it, too, to be exact.  Logits of a loss with from_logits, and what
- * activation= is behind, share their name with the probabilities, which are
- * meant.
+ * A metric of a layer uses the output of that layer, although the loss may use
+ * its input, too, to be exact.  If logits of a loss with from_logits, or the
+ * input of activation=, share their name with the probabilities, the metric
+ * uses the probabilities.
  */
 static void
 test_named(void)
@@ -526,7 +530,8 @@ test_named(void)
 		       "metric accuracy z threshold=0\n") == 1);
 }
 
-/* The auc of -30 and 20, which are negative, and 30 and 40, which are not. */
+/* Returns the auc of -30 and 20, which are negative examples, and 30 and 40,
+   which are positive. */
 static double
 auc(const char *lines)
 {
@@ -554,7 +559,7 @@ auc(const char *lines)
 	return value;
 }
 
-/* The last three are 1 as probabilities; as those of class 0 they are 0. */
+/* As probabilities the last three round to 1, and those of class 0 to 0. */
 static void
 test_auc(void)
 {
@@ -570,13 +575,14 @@ test_auc(void)
 	       "both = concat n x\n"
 	       "loss sparse_categorical_crossentropy both from_logits=1\n"
 	       "metric auc both\n") == 1);
-	/* What a layer holds is what is measured of it. */
+	/* The metric uses the rounded output of the layer. */
 	ok(auc("input x float\nlabel t binary\np = sigmoid x\n"
 	       "q = rescaling p scale=1\nloss binary_crossentropy q\n"
 	       "metric auc\n") == .75);
 }
 
-/* A penalty counts once for each example, of a table for the rows at hand. */
+/* A penalty counts once for each example; that of a table, for the rows of the
+   batch. */
 static void
 test_regularizers(void)
 {
@@ -598,7 +604,8 @@ test_regularizers(void)
 	fixture_end(&r);
 }
 
-/* Half of the numbers go, the others double; each step others. */
+/* Half of the numbers are dropped, the others doubled; each step drops
+   others. */
 static void
 test_dropout(void)
 {
@@ -629,8 +636,8 @@ test_dropout(void)
 }
 
 /*
- * Several that tie for the largest share its gradient, as in TensorFlow; what
- * is not a number is not hidden.
+ * Numbers that tie for the largest share its gradient, as in TensorFlow; a NaN
+ * is not hidden.
  */
 static void
 test_largest(void)
@@ -666,7 +673,8 @@ test_largest(void)
 
 #define MOST	67		/* no whole number of vectors */
 
-/* The n numbers from first on, each as an example: results and gradients. */
+/* Computes results and gradients of the n numbers from first on, each as an
+   example. */
 static void
 activate(struct model_fixture *r, size_t first, size_t n, float *y,
 	 float *slope)
@@ -683,7 +691,7 @@ activate(struct model_fixture *r, size_t first, size_t n, float *y,
 	memcpy(slope, compute_gradient(r->compute, 0), n * sizeof(*slope));
 }
 
-/* Bit by bit, but for which NaN it is. */
+/* Are the bits the same?  All NaNs are equal. */
 static bool
 same(const float *x, const float *y, size_t n)
 {
@@ -715,7 +723,7 @@ begin_activation(struct model_fixture *r, const char *name)
 			     4 * fixture_random(&rng);
 }
 
-/* Many go through an activation at a time; none of them notices. */
+/* An activation of many numbers at a time equals that of each alone. */
 static void
 test_company(const char *name)
 {
@@ -768,7 +776,8 @@ test_means(void)
 	}
 }
 
-/* What is not above 0 is 0 and has no slope; a NaN stays one. */
+/* relu: a number that is not above 0 gives 0 and has no slope; a NaN stays a
+   NaN. */
 static void
 test_relu(void)
 {
@@ -799,7 +808,7 @@ sum(const float *x, size_t count, size_t step, float scale)
 	return (float)((double)scale * y);
 }
 
-/* What can be made of 5 rows of width dim. */
+/* Checks the result of a layer of 5 rows of width dim. */
 typedef bool check(const float *y, float (*x)[MOST], size_t dim);
 
 static bool
@@ -861,7 +870,7 @@ makes(const char *layer, check *is, size_t dim)
 	return good;
 }
 
-/* Of any width, sums are exact: in the order of the numbers. */
+/* Sums over any width are exact, in the order of the numbers. */
 static void
 test_widths(const char *layer, check *is)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* UTF-8 of any number, as if there were no rules. */
+/* Encodes any number as UTF-8, also one that is not a character. */
 static size_t
 encode(char *to, unsigned long c)
 {
@@ -46,7 +46,8 @@ hides(unsigned long c)
 	return visible_character(text, encode(text, c), &shown) > 0 && !shown;
 }
 
-/* Every character, and every number that is none: as jansson has it. */
+/* Every character is accepted, and every other number refused, as by
+   jansson. */
 static void
 test_characters(void)
 {
@@ -108,7 +109,7 @@ test_copies(void)
 	ok(copies("", 1, "") && copies("abc", 1, ""));
 }
 
-/* Any bytes at all come out as UTF-8 that holds nothing hidden. */
+/* Any bytes are printed as UTF-8 without invisible characters. */
 static void
 test_any(void)
 {
@@ -134,7 +135,7 @@ test_any(void)
 	equals(wrong, 0);
 }
 
-/* In JSON nothing is lost, and nothing is seen. */
+/* JSON keeps every character, and shows no control character. */
 static void
 test_json(void)
 {

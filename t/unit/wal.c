@@ -48,8 +48,8 @@ receive_all(struct rng *rng, uint64_t until)
 	}
 }
 
-/* Has the server, killed and started again, the state of one that received this
-   number of messages? */
+/* Kills the server and starts it again: has it the state of one that received
+   this number of messages? */
 static bool
 comes_back(uint64_t count)
 {
@@ -83,7 +83,7 @@ clear(void)
 	heard = 0;
 }
 
-/* Killed at any time. */
+/* The server is killed at any time. */
 static void
 killed(void)
 {
@@ -166,7 +166,7 @@ segment(const char *number)
 	return access(path, F_OK) == 0;
 }
 
-/* Up to the end of the script, and what then is left of the log. */
+/* Receives a script with a cut; returns the number of changes in the log. */
 static uint64_t
 receive_cut(bool pushed_above, bool published)
 {
@@ -212,7 +212,7 @@ segments(void)
 	clear();
 	disk_remove_folder("ckpt-00000010", &none);
 
-	/* The older segments are gone, and then the checkpoint, too. */
+	/* The older segments are removed, and then the checkpoint, too. */
 	receive_cut(false, true);
 	side_receive(&primary, COORD, &thaw);
 	run_log(&primary);
@@ -254,7 +254,7 @@ damage(const char *path, long at)
 	fclose(file);
 }
 
-/* Killed, and what happened to its log is seen. */
+/* Does a server that was killed refuse its damaged log with this text? */
 static bool
 refused(const char *text)
 {
@@ -330,7 +330,7 @@ refusals(void)
 	receive_all(&rng, 40);
 	run_log(&primary);
 
-	/* Another run begins: nothing is left of this one here. */
+	/* Another run begins: the server has no state of this run. */
 	struct message m = plan_message(TERM, 0);
 	unsigned char other[PLAN_RUN] = "another, 16 byte";
 

@@ -12,7 +12,8 @@
 
 #define STEPS	((size_t)4 * WINDOW)
 
-/* Any steps, any marks, against a list of all steps there are. */
+/* Does a window agree with a list of all steps, for any steps and
+   watermarks? */
 static bool
 agrees(uint64_t seed)
 {

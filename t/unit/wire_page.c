@@ -28,7 +28,7 @@ struct example {
 	size_t frames;		/* with the header */
 };
 
-/* What ".It" says of each kind: its number, how many numbers it has. */
+/* The heading of each kind: its number, and the number of its fields. */
 static struct heading {
 	unsigned kind;
 	size_t numbers;
@@ -173,7 +173,7 @@ values_hold(const struct bytes *b)
 	return b->size == 3 * sizeof(float);
 }
 
-/* Whatever they travel as, they are 0.5, -1 and -0.5. */
+/* In any codec the gradients are 0.5, -1 and -0.5. */
 static bool
 gradient_holds(const struct bytes *b, uint64_t number)
 {
@@ -211,7 +211,7 @@ frames_hold(const struct example *e, const struct message *m)
 
 /* ---- messages ---- */
 
-/* For whoever has changed a message, and is to change the page. */
+/* Prints the table of messages, to be copied to the page after a change. */
 static void
 show_table(void)
 {
@@ -294,7 +294,8 @@ read_page(FILE *page)
 	named(hex, "every example is in hexadecimal");
 }
 
-/* Fuzzing gets far only from what is taken: each kind has such a file. */
+/* Has the fuzz corpus a valid message of this kind?  Fuzzing needs one to start
+   from. */
 static bool
 is_seeded(const char *root, unsigned kind)
 {

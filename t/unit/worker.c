@@ -193,7 +193,7 @@ fill(void)
 	batch.prepared = false;
 }
 
-/* All parts were pulled, and have arrived. */
+/* The values of all pulled parts have arrived. */
 static void
 served(void)
 {
@@ -339,7 +339,7 @@ malformed(void)
 	end();
 }
 
-/* A server that is silent: whether to wait is the coordinator's to say. */
+/* A server is silent: the coordinator decides whether to wait. */
 static void
 lost(void)
 {
@@ -442,7 +442,7 @@ exhausted(void)
 	end();
 }
 
-/* A worker dies when its program will not answer again. */
+/* A worker ends when its program can no longer answer. */
 static void
 broken_layer(void)
 {
@@ -497,7 +497,8 @@ evaluations(void)
 	end();
 }
 
-/* The server answers all requests; counts the parts of each kind. */
+/* The server answers all requests; counts the parts pulled from a cut, and
+   those pushed. */
 static void
 answer_all(size_t *cut, size_t *pushed)
 {
@@ -555,7 +556,7 @@ between_steps(void)
 	end();
 }
 
-/* Its coordinator has the data. */
+/* The worker reads data of the coordinator. */
 static void
 blocks(void)
 {
