@@ -1,5 +1,5 @@
 # The counters of an optimizer follow its slots: they continue over restores,
-# other servers and other files, and start from 0 where the slots start anew.
+# other servers and other files, and start from 0 with new slots.
 
 load lib.bash
 

@@ -365,7 +365,7 @@ for name, count in ("below", -1), ("nan", np.nan), ("inf", np.inf):
 }
 
 # The expected numbers come from another program.
-@test "columns are crossed as the manual says" {
+@test "columns are crossed as in the manual" {
 	sed -n '/^word  XXH3-64/,/^\.Ed/p' "$SRC/man/ps-model.5" >example
 	id=$(sed -n 's/^id *\([0-9]*\) of 10000$/\1/p' example)
 	hash=$(awk '/^Rome / { print $3 }' example)

@@ -432,7 +432,7 @@ goes_on_by() {
 	same whole ckpt
 }
 
-@test "sync: a checkpoint is at the end of a round, and training goes on" {
+@test "sync: a checkpoint is at the end of a round, and training continues" {
 	equal_batches
 	whole 40
 	members 2 3 --repeat data.csv

@@ -697,7 +697,7 @@ this server belongs to another coordinator)$"
 	finishes 7
 }
 
-@test "a worker that was stopped changes nothing when it goes on" {
+@test "a worker that was stopped changes nothing when it continues" {
 	lease=2s
 	members --min-workers=2
 	in_flight

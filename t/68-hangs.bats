@@ -100,7 +100,7 @@ this one again with --standby-of"
 	counted 500
 }
 
-@test "a standby hangs: the server goes on without it" {
+@test "a standby hangs: the server continues without it" {
 	pair "${times[0]}"
 	freezes "$standby"
 	ask 100
@@ -113,7 +113,7 @@ this one again with --standby-of"
 	counted 500
 }
 
-@test "a server hangs, and wakes up: the run goes on" {
+@test "a server hangs, and wakes up: the run continues" {
 	crew --patience=30s
 	freezes "$server"
 	ask 400
@@ -126,7 +126,7 @@ this one again with --standby-of"
 	counted 800
 }
 
-@test "a server with a log hangs, and wakes up: the run goes on" {
+@test "a server with a log hangs, and wakes up: the run continues" {
 	counting
 	start ps-serve -d ckpt --durable=wal --lease=1s
 	server=$pid at=$endpoint

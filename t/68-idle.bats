@@ -119,7 +119,7 @@ is gone, or has none either" "$log"
 }
 
 # This is a job whose coordinator fails before it has connected.
-@test "a cluster whose chief has failed comes to an end" {
+@test "a cluster ends when its chief has failed" {
 	counting
 	cluster='{"cluster": {"chief": ["ipc://c"], "ps": ["ipc://s0",
 		"ipc://s1"], "worker": ["ipc://w0"]}}'

@@ -4,8 +4,8 @@
  * A benchmark measures pskit and what it is compared with in turn, and prints a
  * JSON line of the medians (bench_print()); t/bench/table reads these lines.  A
  * measurement that fails ends the program, so each line has figures.
- * BENCH_SIZE says how much work to do: "tiny" (does it run at all?), "normal",
- * or "full".
+  * BENCH_SIZE is the amount of work: "tiny" (does it run at all?), "normal" or
+  * "full".
  */
 #ifndef PS_BENCH_H
 #define PS_BENCH_H
@@ -164,7 +164,7 @@ bench_print(const struct claim *c, const struct series *ours,
 	fflush(stdout);
 }
 
-/* Forks a child that dies with this process. */
+/* Forks a child that is killed when this process ends. */
 static inline pid_t
 bench_fork(void)
 {

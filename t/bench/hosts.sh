@@ -1,6 +1,6 @@
 # Hosts for benchmarks: . "${0%/*}/hosts.sh", after bench.sh.
 #
-# Each host is a network namespace; a link whose rate is bounded in each
+# Each host is a network namespace; a link with a bounded rate in each
 # direction connects it to one switch.  The token bucket has 64 KB: one of
 # 256 KB flatters small messages, one of 32 KB costs retransmissions.
 #

@@ -37,7 +37,7 @@ enum fault_kind {
 	FAULT_KILL,		/* the process is killed, and started again */
 	FAULT_CRASH,		/* its machine dies: what was not synced is
 				   lost */
-	FAULT_FREEZE,		/* its main thread stands still */
+	FAULT_FREEZE,		/* its main thread hangs */
 	FAULT_CUT,		/* connections between two nodes break */
 	FAULT_BLOCK,		/* messages of one direction are held up */
 	FAULT_SPLIT,		/* those of both directions are */

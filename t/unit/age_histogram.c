@@ -12,7 +12,7 @@
 #define UPDATES	(5 * AGE_HISTOGRAM_NEW)
 #define ROWS	300
 
-static uint64_t count[UPDATES];		/* what it should be */
+static uint64_t count[UPDATES];		/* the expected counts */
 static uint64_t date[ROWS];		/* of each row; 0: it is not there */
 
 /* Removes the rows that were last updated before this update, from both. */

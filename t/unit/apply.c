@@ -134,7 +134,7 @@ as_pointers(const struct apply *a, struct floats x, const float *g,
 		const size_t at = (rows - 1 - i) * width;
 
 		row[i] = x.value + at;
-		apply_fetch(row[i], width);	/* harms nobody */
+		apply_fetch(row[i], width);	/* only a prefetch */
 		memcpy(turned + i * width, g + at, width * sizeof(*g));
 	}
 	apply_rows(a, (struct row_set){ rows, width, .row = row }, FLOATS,

@@ -513,8 +513,8 @@ refused(const char *bytes, size_t size, const char *good, size_t good_size,
 
 	strcpy(path, found);
 	files_put(path, bytes, size);
-	equal = same(&o, "", batch, 1000);	/* refuses it, or in the end */
-	equal = equal && same(&o, "", batch, 1000);	/* makes it again */
+	equal = same(&o, "", batch, 1000);	/* may fail at its end, */
+	equal = equal && same(&o, "", batch, 1000);	/* but is made again */
 	now = cache_bytes(&n);
 	equal = equal && n == good_size && memcmp(now, good, n) == 0;
 	free(now);
@@ -551,7 +551,7 @@ test_damage(size_t rows, size_t step, size_t batch)
 
 /* ---- a cache with false sizes ---- */
 
-#define BLOCK	128	/* where the first one begins */
+#define BLOCK	128	/* offset of the first block */
 
 /* Is a cache with false sizes refused by a process with little memory? */
 static bool

@@ -19,7 +19,7 @@ struct said {
 	enum message_kind last;
 	uint64_t request[256];
 	const struct plan *plan;
-	const struct codec *codec;	/* as it should be */
+	const struct codec *codec;	/* the expected one */
 	size_t of_another;		/* messages */
 	unsigned char gradient[64];	/* the last one, and its size */
 	size_t size;

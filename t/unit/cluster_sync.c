@@ -39,12 +39,12 @@ static const char large[] =
 
 static struct model_fixture fixture;
 static const struct codec *codec = &codec_float32;
-static const struct codec *delta;	/* pulls are of what changes, by it, */
-static uint64_t every;		/* which begins anew so often */
+static const struct codec *delta;	/* codec of differences, or NULL */
+static uint64_t every;		/* steps from cut to cut */
 static uint64_t replicas = REPLICAS, batches = 1;
 static float first[ALL][FLOATS];	/* the weights of the first seed */
-static bool known[ALL];	/* of a codec, of full batches, of
-				   differences without cuts and with some */
+static bool known[ALL];	/* by codec, full batches, differences,
+				   cuts */
 static char *endpoint[SERVERS] = { (char *)"node:1", (char *)"node:2",
 				   (char *)"node:3", (char *)"node:4",
 				   (char *)"node:5" };
@@ -57,11 +57,11 @@ struct cluster {
 	struct worker *worker[NODES];
 	struct batch batch[NODES];
 	bool begun[NODES];		/* a batch of the worker's model */
-	int workers;			/* that ever were */
+	int workers;			/* number that ever joined */
 	uint64_t now, ticked, kills, breaks, losses;
-	uint64_t lives;			/* of servers */
-	size_t dead;			/* of themselves */
-	float weight[FLOATS];		/* what the last checkpoint holds */
+	uint64_t lives;			/* incarnations of servers */
+	size_t dead;			/* number that ended by themselves */
+	float weight[FLOATS];		/* of the last checkpoint */
 };
 
 static void

@@ -193,14 +193,14 @@ pass(uint64_t ms)
 	}
 }
 
-/* A lost lease holds up the run only for a while. */
+/* A lost lease delays the run only for a while. */
 static void
 standing_still(void)
 {
 	coordinator_begin(model);
 	joins(A);
 	for (size_t i = 0; i < options.in_flight; i++)
-		lease_of(c, at(A))[i].id = 77;	/* of nobody's */
+		lease_of(c, at(A))[i].id = 77;	/* an unknown lease */
 	coord_request(c, "train 3", 7, 1, now);
 	pass(900);
 	equals(coord_warnings(c)->size, 0);

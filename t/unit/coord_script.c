@@ -27,7 +27,7 @@ static struct coord *coord;
 static struct coord_options options;
 static uint64_t now;			/* ms */
 static uint64_t lines, written;	/* requests read; bytes of results taken */
-static uint64_t lives;			/* the last one that was given out */
+static uint64_t lives;			/* the last incarnation given out */
 static uint64_t told;			/* records, by the last MARK */
 
 static struct {
@@ -47,7 +47,7 @@ static size_t sents, sent_room;
 /* ---- the output of a command ---- */
 
 static struct text *came;
-static uint64_t began, marked;	/* pass: when, and the time of the last line */
+static uint64_t began, marked;	/* the begin of pass, and its last line */
 static char only[256];	/* the kinds that this block shows; "": all */
 static bool job_shown, over_shown;
 
@@ -168,7 +168,7 @@ static struct kept {
 	void *bytes;
 } *kept;
 static size_t keeps, kept_room, copied;
-static bool full;	/* there is no room for what is to be kept */
+static bool full;	/* the journal has no room */
 
 static int
 keep(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
@@ -203,7 +203,7 @@ drop_records(size_t before)
 
 /* ---- words of commands ---- */
 
-/* Takes the next word off; NULL: there is none. */
+/* Removes and returns the next word; NULL: no word is left. */
 static char *
 next_word(char **rest)
 {

@@ -26,10 +26,10 @@ static struct worker *worker;
 static uint64_t coordinator;	/* the worker's wire, at our end */
 static uint64_t leases;
 static size_t pulls, pushes, both, done, failed, lost;
-static uint64_t stale;			/* the pushes that the last one met */
+static uint64_t stale;			/* staleness of the last step */
 static size_t size[SIZES], batches;	/* of the batches that were given */
-static float *values[SIZES];		/* theirs; the worker has them */
-static bool hold;			/* what is said to the server */
+static float *values[SIZES];		/* of these, in the worker's use */
+static bool hold;			/* keep back messages to the server */
 static struct packet *held[HELD];
 static size_t holds;
 static size_t back;			/* examples that were put back */

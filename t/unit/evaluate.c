@@ -17,7 +17,7 @@ static const char model[] =
 static struct evaluate *e;
 static struct batch batch;
 static struct fail unfit, f;
-static enum fail_kind breaks;	/* the layer of a program */
+static enum fail_kind breaks;	/* error of the layer's program */
 static uint64_t cut = WIRE_NONE;
 
 static int

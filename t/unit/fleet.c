@@ -8,7 +8,7 @@
 #define PATIENCE	8000
 #define A		1001	/* as servers 0 and 1 are dialled first */
 #define B		1002
-#define CALLER		500	/* as which a server registers */
+#define CALLER		500	/* the peer as which a server registers */
 #define TERM		3
 
 static const unsigned char ours[] = "a run, 16 bytes", others[PLAN_RUN];

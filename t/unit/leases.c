@@ -1,4 +1,4 @@
-/* What a worker reports of its leases, and when. */
+/* The reports of a worker about its leases, and their order. */
 #include "worker/leases.h"
 
 #include "tap.h"

@@ -35,10 +35,10 @@ static const struct model_source model = {
 /* The content of a checkpoint, and its number of servers. */
 struct content {
 	const char *name;
-	size_t servers, slots;		/* so many of them have a slot m */
+	size_t servers, slots;		/* slots: servers with a slot m */
 	uint64_t first, end;		/* ids */
-	float more;			/* than its id has each value */
-	bool swapped;			/* names of the first and the last */
+	float more;			/* added to ids: the values */
+	bool swapped;			/* the first and last name */
 };
 
 static struct table *

@@ -27,7 +27,7 @@ static const uint64_t leases[] = { 4, 8, 20, 100, 2000 };
 static atomic_bool go;
 
 /* A little more than the time that closing has taken; all rounds share it. */
-static struct record_range {
+static struct close_time {
 	uint64_t us[2];		/* with half of a message unread, or not */
 } *span;
 static bool half_read;
@@ -182,7 +182,7 @@ hang_up(uint64_t lease)
 static const struct kind {
 	void (*part)(uint64_t lease);
 	const char *name;
-	unsigned rarely;	/* it takes long: so many times less often */
+	unsigned rarely;	/* long cases run this many times less often */
 } kinds[] = {
 	{ leave_listener, "a program ends while its peers die", 1 },
 	{ free_listener, "a net is closed while its peers die", 1 },
@@ -228,7 +228,7 @@ main(void)
 	span = mmap(NULL, sizeof(*span), PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ok(span != MAP_FAILED);
-	*span = (struct record_range){ { 1000, 1000 } };
+	*span = (struct close_time){ { 1000, 1000 } };
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		test_partings(&kinds[i], rounds / kinds[i].rarely);
 	return tap_done();

@@ -31,7 +31,7 @@ static struct leases *leases;
 static struct batches *batches;
 static struct batch batch;
 static struct fail unfit, f;
-static enum fail_kind breaks;	/* the layer of a program */
+static enum fail_kind breaks;	/* error of the layer's program */
 
 static int
 begin_externals(void *own, const struct model *m, struct fail *why)
@@ -85,7 +85,7 @@ take_answer(void *own, const struct external_call *c, struct fail *why)
 static const struct externals externals = { NULL, begin_externals, call,
 					    ask, answered, take_answer };
 
-static uint64_t served_batches = 1;	/* of a step */
+static uint64_t served_batches = 1;	/* batches of a step */
 
 static void
 begin_with(const char *text, uint64_t prefetch, const struct codec *codec)

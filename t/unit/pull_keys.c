@@ -33,8 +33,8 @@ static struct client *client;
 static struct plan plan;
 static struct model_fixture fixture;
 static struct compute *turn[3];
-static struct batch batch[3];		/* what each has begun */
-static float table[ROWS][2];		/* as it should be */
+static struct batch batch[3];		/* the batch of each */
+static float table[ROWS][2];		/* the expected values */
 static struct commit_log answers;	/* on their way to the client */
 static struct fail f;
 static const unsigned char run[PLAN_RUN] = "a run, 16 bytes";
@@ -43,7 +43,7 @@ static const struct codec *codec;	/* all numbers here are exact in each */
 /* The pushes that the client sent, by kind, and a fault to put into them. */
 static struct pushed {
 	size_t whole, referring, gone;
-	bool mislead;		/* refer to what never was */
+	bool mislead;		/* refer to a pull that never was */
 } pushed;
 
 static int

@@ -1,6 +1,7 @@
 /*
- * The queue against what TensorFlow's tests ask of theirs (the ids Q and S
- * are the acceptance list's), and against a simple model under random orders.
+ * The queue, compared with the requirements of TensorFlow's tests (the ids Q
+ * and S are those of the acceptance list), and with a simple model under random
+ * orders.
  */
 #include "coord/queue.h"
 
@@ -33,7 +34,7 @@ train(struct queue *q, const char *id)
 	put(q, REQUEST_TRAIN, id, 1);
 }
 
-/* What was cancelled: "id:steps " of each. */
+/* The requests that were cancelled: "id:steps " for each. */
 static char told[256];
 
 static void
@@ -75,7 +76,7 @@ q2(void)
 
 	for (int i = 0; i < 5; i++)
 		train(q, NULL);
-	/* Each of two workers gives back the first that it takes. */
+	/* Each of two workers returns the first step that it leases. */
 	equals(queue_lease(q, w1, 1, ANY, &l), 1);
 	equals(queue_lease(q, w2, 1, ANY, &l), 1);
 	ok(queue_return(q, w1) == 1 && queue_return(q, w2) == 1);
@@ -90,7 +91,7 @@ q2(void)
 	queue_free(q);
 }
 
-/* A join is a barrier; done asks whether anything is left. */
+/* A join is a barrier; TensorFlow's done() asks whether a step is left. */
 static void
 q3(void)
 {
@@ -126,7 +127,8 @@ errors(void)
 	named(!queue_barrier(q),
 	      "Q4 join waits for what is in flight, failing or not");
 
-	/* The first fails: it has ended, the rest in front is cancelled. */
+	/* The first step fails: it has ended, and the steps before the join are
+	   cancelled. */
 	queue_end(q, 0);
 	told[0] = '\0';
 	ok(queue_cancel(q, tell, NULL) == 2);
@@ -207,7 +209,7 @@ packs(void)
 	queue_free(q);
 }
 
-/* Terms of a request travel with its steps. */
+/* The batch and learning rate of a request are those of its steps. */
 static void
 terms(void)
 {
@@ -225,7 +227,7 @@ terms(void)
 	queue_free(q);
 }
 
-/* A step that is prefetched is like the one before it. */
+/* Steps that are leased together have the same name and arguments. */
 static void
 calls(void)
 {
@@ -296,7 +298,8 @@ is_background(const struct queue *q, size_t i, const char *id)
 	return r && strcmp(r->id, id) == 0 && !queue_check(q);
 }
 
-/* What is in the background: what waits for it, and for what it waits. */
+/* Evaluations in the background: requests that wait for them, and requests for
+   which they wait. */
 static void
 backgrounds(void)
 {
@@ -337,7 +340,8 @@ backgrounds(void)
 	queue_free(q);
 }
 
-/* Those of steps that are given up are others; and what a journal says. */
+/* A cancel of steps does not cancel evaluations in the background; a journal
+   has those that have begun. */
 static void
 backgrounds_stay(void)
 {
@@ -431,7 +435,7 @@ end_some(struct history *h, struct queue *q, struct rng *rng, int worker)
 		    rng_below(rng, 2)) {
 			h->state[i] = 'e';
 			queue_end(q, i);
-			queue_end(q, i);	/* twice is no news */
+			queue_end(q, i);	/* changes nothing */
 			ended++;
 		}
 	return ended;
@@ -496,7 +500,7 @@ any_order(uint64_t seed)
 
 	for (int i = 0; i < 300 && good; i++)
 		good = act(&h, q, &rng) && agrees(&h, q);
-	/* And to the end. */
+	/* Then end all steps. */
 	while (good && !queue_idle(q)) {
 		const size_t got = queue_lease(q, crew, 3, ANY, &l);
 
@@ -541,7 +545,7 @@ bounded(void)
 	queue_free(q);
 }
 
-/* When what has begun has ended: the rest. */
+/* The requests that are left when all steps that have begun have ended. */
 static void
 left(void)
 {
@@ -605,9 +609,9 @@ make_sampler(uint64_t seed)
 }
 
 /*
- * How far ahead steps may be depends on how many workers there are, as at the
- * coordinator.  Some lease; some end what they have; some die.  When nobody
- * has anything, whoever asks is to get something.
+ * The limit on how far steps may be ahead depends on the number of workers, as
+ * in the coordinator.  Workers lease steps, end them, or are lost.  If no
+ * worker has a step, the next worker that asks must get one.
  */
 static bool
 never_stands(struct queue *q, struct sampler *sampler, struct rng *rng)
@@ -665,7 +669,7 @@ streams(uint64_t seed)
 	return good;
 }
 
-/* A step that came back keeps no lower one from being leased. */
+/* A returned step does not prevent that a lower one is leased. */
 static void
 limits(void)
 {
@@ -692,7 +696,8 @@ limits(void)
 	samplers_free(samplers);
 }
 
-/* What servers may have is to be done, whether it was leased since or not. */
+/* A step that servers may have must be done, even if it was not leased
+   again. */
 static void
 what_was_pushed_before_returns(void)
 {

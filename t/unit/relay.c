@@ -14,7 +14,7 @@
 #define COORD	1001	/* peers, in the order in which they are dialled */
 #define SERVER	1002
 #define MOVED	1003
-#define A	1	/* and those who call */
+#define A	1	/* peers that connect */
 #define B	2
 
 static const char text[] =

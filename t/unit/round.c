@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char worker[8];		/* their addresses are who they are */
+static char worker[8];		/* only their addresses count */
 
 #define W(n)	((void *)&worker[n])
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MOST	200		/* records of a data set */
-#define EPOCHS	1000		/* a short one has many, meanwhile */
+#define EPOCHS	1000		/* a short data set has many */
 
 static const char text[] =
 	"input x float\nlabel y float\n"

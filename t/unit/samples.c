@@ -384,7 +384,7 @@ test_names(void)
 	setlocale(LC_CTYPE, "C");
 	add("x", INPUT_FLOAT, 0, 2);
 	ok(reads("n.tar", "1 | 1 0.5\n"));
-	archive = archive_write_new();	/* and what is no UTF-8 */
+	archive = archive_write_new();	/* and a name that is not UTF-8 */
 	archive_write_set_format_ustar(archive);
 	archive_write_open_filename(archive, "n.tar");
 	put("\xff\xfe.cls", "0");

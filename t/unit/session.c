@@ -8,7 +8,7 @@
 
 static struct session *s;
 static struct fail f;
-static bool nobody_here;	/* but for odd peers */
+static bool nobody_here;	/* except odd peers */
 static size_t unread;
 
 static int

@@ -826,7 +826,8 @@ counts(void)
 	end(&y);
 }
 
-/* A few bytes of keys whose values exceed a frame are refused. */
+/* A few bytes may name so many keys that their values exceed a frame: they are
+   refused. */
 static void
 too_many(void)
 {

@@ -142,7 +142,7 @@ sim_network_node(struct sim_network *w, int node)
 		.outbox =
 		{ sim_network_send, sim_network_dial, sim_network_hang_up, n }
 	};
-	for (size_t i = 0; i < w->count; i++)	/* who waited for it */
+	for (size_t i = 0; i < w->count; i++)	/* diallers that wait for it */
 		if (w->wire[i].dialler >= 0 && w->wire[i].listener == node)
 			wire_connect(w, &w->wire[i], false);
 	return &n->outbox;
@@ -158,7 +158,7 @@ wire_break(struct sim_network *w, struct wire *wire)
 	packets_drop(&wire->to_dialler);
 	packets_drop(&wire->to_listener);
 	wire->whole = false;
-	wire->listen_peer = ++w->peers;		/* nobody */
+	wire->listen_peer = ++w->peers;		/* an unknown peer */
 	if (!told)
 		packet_add(&wire->to_dialler, PACKET_DOWN, wire->dial_peer);
 	w->node[wire->listener].left = true;

@@ -10,7 +10,8 @@
 #include "server_replay.h"
 #include "tap.h"
 
-/* The standby connects at any time, and the server dies at any time after. */
+/* The standby connects at any time, and the server is killed at any later
+   time. */
 static bool
 interleaving(uint64_t seed)
 {
@@ -110,8 +111,8 @@ stalled(void)
 	receive_script(&primary, ++heard);
 	ok(answered(41));
 
-	/* The standby wakes up, and begins anew. */
-	primary.told = false;
+		/* The standby continues, and begins again. */
+		primary.told = false;
 	deliver_all();
 	ok(primary.told && primary.standby_life == 2);
 	receive_script(&primary, ++heard);
@@ -147,7 +148,7 @@ broken(void)
 	ok(answered(21));
 	end();
 
-	/* A standby that the coordinator never heard of may be dropped. */
+	/* A standby that the coordinator does not know may be dropped. */
 	struct rng rng = { 5, 0 };
 
 	begin(&rng);
@@ -228,7 +229,7 @@ silent(void)
 	server_receive(primary.server, COORD, &ping, 1002);
 	ok(answered(21) && !primary.told);
 
-	/* The standby wakes up, and begins anew. */
+	/* The standby continues, and begins again. */
 	deliver_all();
 	ok(primary.told && primary.standby_life == 2);
 	end();

@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#define ROOM		((size_t)64 << 20)	/* that all of them may take */
-#define MORE		((size_t)1 << 30)	/* than any may say */
+#define ROOM		((size_t)64 << 20)	/* memory that all may take */
+#define MORE		((size_t)1 << 30)	/* bytes that none may send */
 #define EACH		50
 #define PATIENCE_MS	60000
 #define DESCRIPTORS	256	/* few */

@@ -1,7 +1,7 @@
 /*
- * The queue with a sampler: workers keep to their streams, idle workers help,
- * and every step is leased once and every record is read once, whatever
- * happens.
+ * The queue with a sampler: workers get steps of their own streams, idle
+ * workers those of others; every step is leased once and every record is read
+ * once, under any order of events.
  */
 #include "coord/queue.h"
 

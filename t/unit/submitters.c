@@ -1,4 +1,4 @@
-/* Submitters: whose turn it is, which requests are pending, which results were
+/* Submitters: the order of their requests, pending requests, and results
    received. */
 #include "coord/submitters.h"
 

@@ -1,5 +1,5 @@
-/* A table is the same as an array of rows beside an array of ids, whatever was
-   pushed, shared, evicted or admitted, and however it grew. */
+/* A table equals an array of rows with an array of ids, for all pushes, copies,
+   evictions and admissions, and at any size. */
 #include "tensor/table.h"
 
 #include "base/hash.h"

@@ -198,7 +198,7 @@ segments(void)
 	ok(comes_back(script.last));
 	clear();
 
-	/* A checkpoint that was published, though the server was not told. */
+	/* A checkpoint was published, but the server was not notified. */
 	receive_cut(false, true);
 	ok(comes_back(script.last));
 	ok(!segment("00000001") && segment("00000002"));

@@ -26,7 +26,7 @@ static struct worker *w;
 static struct batch batch;
 static struct fail f;
 static uint64_t now, coordinator;
-static bool breaks;	/* the layer of a program */
+static bool breaks;	/* the layer's program fails */
 
 static int
 begin_externals(void *own, const struct model *m, struct fail *why)
