@@ -1,13 +1,13 @@
 """modules.py CASE ... - the models of "modules" and "accuracy".
 
-They are step programs of pskit.  Plain PyTorch is
+As step programs of pskit they need only CASE.  These train plain PyTorch:
 
     modules.py CASE alone STEPS FILE        steps a second
     modules.py CASE learn STEPS TRAIN TEST  accuracy on the second file
 
-"clicks" is read from FILE, the others are random there.  Of it pskit has the
-table, and plain PyTorch a sparse one, with its Adam for those.  Random data and
-the digits of MNIST come from
+"alone" trains "clicks" on FILE, other cases on random data.  The table
+of "clicks" is in pskit, or in plain PyTorch a sparse embedding with SparseAdam.
+These write random data and the digits of MNIST:
 
     modules.py CASE data FILE
     modules.py CASE digits PREFIX TRAIN TEST
@@ -61,7 +61,7 @@ def loss(net, batch):
 # ---- plain PyTorch ----
 
 def read(path):
-    """Label, floats and, of clicks, ids, which lie in one array each."""
+    """An array each of labels, floats and, for clicks, ids."""
     if path.endswith(".csv"):
         rows = torch.from_numpy(np.loadtxt(path, "f4", delimiter=",",
                                            skiprows=1))
@@ -86,7 +86,7 @@ class Plain:
                     else {"y": y, "x": x})
 
     def step(self, data, part):
-        """The loss and the metric are looked at in each step."""
+        """Train a step; return its loss and metric, as pskit does."""
         for by in self.by:
             by.zero_grad()
         mean, metrics = self.loss(data, part)
@@ -125,7 +125,7 @@ def learn(steps, train, test):
 
 
 def digits(prefix, train, test):
-    """They lie digit by digit; a fifth of them is not to be trained on."""
+    """Shuffle the digits, which are in order, and hold out a fifth of them."""
     def array(kind, first):
         with gzip.open("%s-%s-ubyte.gz" % (prefix, kind)) as file:
             return np.frombuffer(file.read()[first:], "u1").astype("f4")

@@ -1,8 +1,8 @@
 """steps.py - the model of "steps" in TensorFlow.
 
-3 workers and 2 servers, batch 10.  A line is PACK FUNCTIONS: how many batches
-are in each function that is scheduled, and how many of these.  The answer is
-steps a second, and processor seconds for one.
+3 workers and 2 servers, batch 10.  A line is PACK FUNCTIONS: the number of
+batches in each function that is scheduled, and the number of functions.  The
+answer is steps a second, and processor seconds for a step.
 """
 import functools
 

@@ -1,11 +1,11 @@
-"""A cluster of TensorFlow's on this machine, for the benchmarks.
+"""A cluster of TensorFlow on this machine, for the benchmarks.
 
-answer(WORKERS, prepare) starts that many workers and 2 servers as processes
-of their own and calls prepare(strategy, coordinator).  What that returns is
-called with the numbers of each line of standard input and gives a function of
-one step and how many examples, or steps, one is; so many of them are run, as
-the line's last number says.  What is printed is their rate, and processor
-seconds of all processes for each.
+answer(WORKERS, prepare) starts that many workers and 2 servers as processes of
+their own, and calls prepare(strategy, coordinator), which returns a function.
+That is called with the numbers of each line of standard input, and returns the
+function of one step and its number of examples, or steps.  The last number of a
+line is the number of steps to run.  The answer is the examples, or steps, a
+second, and the processor seconds of all processes for each.
 """
 import json
 import os
@@ -26,7 +26,7 @@ def free_port():
 
 
 def serve(kind, index, cluster):
-    """Be a member until we are killed."""
+    """Run a member of the cluster until it is killed."""
     import tensorflow as tf
     tf.distribute.Server(
         tf.train.ClusterSpec(cluster), job_name=kind, task_index=index,
@@ -35,7 +35,7 @@ def serve(kind, index, cluster):
 
 
 def cpu_seconds(members):
-    """Of this process and the members, who are still alive."""
+    """The processor seconds of this process and the running members."""
     ticks = os.sysconf("SC_CLK_TCK")
     usage = resource.getrusage(resource.RUSAGE_SELF)
     total = usage.ru_utime + usage.ru_stime
@@ -47,7 +47,7 @@ def cpu_seconds(members):
 
 
 def measure(coordinator, step, count, cpu):
-    """Seconds, and those of processors, that so many steps take."""
+    """The wall and processor seconds of count steps."""
     for _ in range(6):
         coordinator.schedule(*step)
     coordinator.join()

@@ -1,7 +1,7 @@
 """widedeep.py - the model of "widedeep" in TensorFlow.
 
 2 workers and 2 servers, batches made in memory.  A line is BATCH STEPS; the
-answer is examples a second, and processor seconds for one.
+answer is examples a second, and processor seconds for an example.
 """
 import functools
 

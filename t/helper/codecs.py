@@ -104,7 +104,7 @@ def bits_of(block):
 
 
 def bfloat16(x):
-    """The upper halves of the nearest ones, of numbers that are not NaNs."""
+    """The nearest bfloat16 of each number, none of which is a NaN."""
     bits = np.array(x, dtype="<f4", ndmin=1).view("<u4").astype(np.uint64)
     one = np.uint64(1)
     odd = bits >> np.uint64(16) & one
@@ -116,7 +116,7 @@ def float_of(half):
 
 
 def onebit(block, first, last, keep):
-    """The bytes of numbers first to last - 1 of a block, and what they are."""
+    """The bytes of numbers first to last - 1 of a block, and their values."""
     sums = [0.0] * 8
     for i, x in enumerate(np.abs(block).astype(np.float64)):
         sums[i % 8] += x if x >= float(LEAST) else 0.0
@@ -151,7 +151,7 @@ BLOCK = {onebit: 128, topk: 1024}
 
 
 def sparse(x, first, count, keep, encode):
-    """The message of a piece of a variable, and the numbers that it is of."""
+    """The bytes of a piece of a variable, and the values they decode to."""
     bitmap, runs, values = 0, b"", []
     size = BLOCK[encode]
     begin = first // size
@@ -171,7 +171,7 @@ def sparse(x, first, count, keep, encode):
 
 
 def int8(x, first, count, keep, encode):
-    """A difference, and the numbers that it is of."""
+    """The bytes of a difference, and the values that they decode to."""
     scales, numbers, values = [], [], []
     for b in range(0, len(x), 64):
         s, q = encode_block(x[b:b + 64], 0, True)
@@ -200,7 +200,7 @@ def rounds(codec, keep, count):
 
 
 def residuals(codec, keep, count):
-    """Pushes of a replica, the last of which is flushed."""
+    """Compare the pushes of a replica, the last of which flushes residuals."""
     make, encode = CODECS[codec]
     left, batch, rate = None, None, None
     for k in range(count):

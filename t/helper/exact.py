@@ -80,7 +80,7 @@ loss   sparse_categorical_crossentropy prob
 
 
 class Words:
-    """What models over three words have in common."""
+    """The common part of models over three words."""
 
     def __init__(self, random):
         self.ids = random.integers(0, len(WORDS), size=(RECORDS, 3))
@@ -158,7 +158,7 @@ MODELS = {"mlp": Mlp, "tutorial": Tutorial, "wide": Wide}
 
 
 class Slots:
-    """What an optimizer keeps of some rows of a variable."""
+    """The slots of an optimizer for some rows of a variable."""
 
     def __init__(self, arrays, like, rows):
         self.arrays, self.like, self.rows = arrays, like, rows
@@ -217,7 +217,7 @@ class Optimizer:
         return lr
 
     def clip(self, grads):
-        """Of all variables of this optimizer."""
+        """Clip the gradients of all variables of this optimizer in place."""
         value = self.get("clipvalue", 0.)
         norm = self.get("clipnorm", 0.)
         whole = self.get("global_clipnorm", 0.)
@@ -231,8 +231,8 @@ class Optimizer:
                 grads[name] = g * whole / max(together, whole)
 
     def update(self, name, w, g, t, rows, s=None):
-        """Change w[rows] in place; t is 1 for the first update, for whose
-        rate s stands if it is said."""
+        """Change w[rows] in place; t is 1 for the first update.  The rate is
+        that after s updates, by default t - 1."""
         slots = Slots(self.slots.setdefault(name, {}), w, rows)
         lr = self.learning_rate(t - 1 if s is None else s)
         decay = self.get("weight_decay", .004 if self.kind == "adamw" else 0.)
@@ -299,7 +299,7 @@ def penalty(text, w):
 
 
 def train(model, w, optimizers, regular):
-    """w is changed in place."""
+    """Train w in place."""
     lines = [Optimizer(line) for line in optimizers]
     last = [o for o in lines if "for" not in o.set]
     of = {name: next((o for o in lines if "for" in o.set and
@@ -345,8 +345,8 @@ ALGORITHMS = {"average": average, "slowmo": slowmo, "diloco": diloco}
 
 
 def train_copy(model, w, optimizer, batches, before, s, regular):
-    """What a replica comes to; its optimizer has seen so many batches before,
-    and this is round s."""
+    """Return the copy of a replica after round s; its optimizer has had
+    "before" batches."""
     w = {name: value.copy() for name, value in w.items()}
     for t, at in enumerate(batches, before + 1):
         grads, ids = model.gradient(w, at)
@@ -361,7 +361,7 @@ def train_copy(model, w, optimizer, batches, before, s, regular):
 
 
 def train_local(model, w, algorithm, slots, inner, outer, regular):
-    """w is changed in place; slots are of rounds, each of batches."""
+    """Train w in place; slots has the batches of each replica and round."""
     u = {name: np.zeros_like(value) for name, value in w.items()}
     kept = Optimizer(inner) if "slots=keep" in inner else None
     for r in range(STEPS):
