@@ -28,16 +28,17 @@ gone() {
 	wait "$1" || status=$?
 }
 
-# with STATUS - check the status of gone; print all logs if it differs.
-with() {
+# has_status STATUS - check the status that gone has set; print all logs if it
+# differs.
+has_status() {
 	[ "$status" = "$1" ] || tail -n 20 ./*.log
 	assert_equal "$status" "$1"
 }
 
-# over PID - check that the process ends by itself with status 0.
-over() {
+# ends_well PID - check that the process ends by itself with status 0.
+ends_well() {
 	gone "$1"
-	with 0
+	has_status 0
 }
 
 # ends PID [STATUS] - send $signal (TERM) and check that the process ends with
@@ -45,7 +46,7 @@ over() {
 ends() {
 	kill "-${signal:-TERM}" "$1"
 	gone "$1"
-	with "${2:-0}"
+	has_status "${2:-0}"
 }
 
 # cluster [COORD-OPTION...] - start a server, a worker and a coordinator that
@@ -72,8 +73,8 @@ cluster() {
 	daemons+=("$reader")
 }
 
-# left - print the files that the programs have left behind.
-left() {
+# leftovers - print the files that the programs have left behind.
+leftovers() {
 	find . ! -name '*.log' ! -name '*.out' ! -name 'separate-*' \
 		! -name model.ps ! -name data.csv ! -name requests \
 		! -name results ! -name lines ! -path './ckpt*' -type f -o \
@@ -98,10 +99,10 @@ steps_done() {
 @test "a terminal that hangs up ends a run as SIGTERM does, even twice" {
 	by="env --default-signal=HUP" cluster --checkpoint="$PWD/ckpt"
 	kill -HUP "$coord"
-	kill -HUP "$coord" || true	# it may be over
-	over "$coord"
-	over "$work"
-	over "$serve"
+	kill -HUP "$coord" || true	# it may have ended
+	ends_well "$coord"
+	ends_well "$work"
+	ends_well "$serve"
 	run -0 ps-ckpt verify ckpt/*
 }
 
@@ -114,8 +115,8 @@ steps_done() {
 		kill -0 "$coord" "$work" "$serve"
 	done
 	ends "$coord"
-	over "$work"
-	over "$serve"
+	ends_well "$work"
+	ends_well "$serve"
 }
 
 @test "each role ends when no other program runs" {
@@ -138,15 +139,15 @@ steps_done() {
 		0 ps-coord -m model.ps -s $at/nobody -b $at/c requests
 		0 ps-coord -m model.ps -s $at/nobody -b $at/c never
 	END
-	run -0 left
+	run -0 leftovers
 	assert_output ""
 }
 
 @test "each role ends in the midst of a run, and the others notice it" {
 	cluster --checkpoint="$PWD/ckpt"
 	ends "$coord"
-	over "$work"
-	over "$serve"
+	ends_well "$work"
+	ends_well "$serve"
 	wait "$reader"
 	# The last checkpoint has only the steps that were reported as done, and
 	# those that were given up.
@@ -154,7 +155,7 @@ steps_done() {
 	assert_output --partial final
 	[[ $(ls ckpt) =~ ^ckpt-0*([1-9][0-9]*)$ ]]
 	[ "$(grep -c '"worker"' lines)" -lt "${BASH_REMATCH[1]}" ]
-	run -0 left
+	run -0 leftovers
 	assert_output ""
 }
 
@@ -162,7 +163,7 @@ steps_done() {
 	cluster --checkpoint="$PWD/ckpt"
 	ends "$work"
 	ends "$coord"
-	over "$serve"
+	ends_well "$serve"
 }
 
 @test "a command that has no output ends when its reader ends" {
@@ -172,7 +173,7 @@ steps_done() {
 	start ps-serve -b "$at/s"
 	echo 'train 2' | ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 \
 		--results=errors
-	over "$work"
+	ends_well "$work"
 	timeout 20 tail -s 0.05 --pid="$(<command)" -f /dev/null
 }
 
@@ -182,7 +183,7 @@ steps_done() {
 	gone "$coord"
 	assert_equal "$status" 69
 	grep -q "server 0 (ipc://.*/s)" coord.log
-	over "$work"
+	ends_well "$work"
 }
 
 @test "each role ends when asked, though all others were killed" {
@@ -230,8 +231,8 @@ steps_done() {
 	coord=$pid
 	timeout 20 sh -c "until grep -q loss '$out'; do sleep .1; done"
 	ends "$coord"
-	over "$serve"
-	over "$work"
+	ends_well "$serve"
+	ends_well "$work"
 	run -0 cat "$out"
 	assert_line --partial '"steps":999,"cancelled":true'
 	run -0 ps-ckpt ls ckpt
@@ -285,8 +286,8 @@ steps_done() {
 	listening "$pid"
 	ends "$pid"
 	grep -q 'resuming a run that was interrupted' "$log"
-	over "$work"
-	over "$serve"
+	ends_well "$work"
+	ends_well "$serve"
 	run -0 ps-ckpt ls ckpt
 	assert_output --partial final
 }
@@ -322,8 +323,8 @@ steps_done() {
 		cluster --checkpoint="$PWD/ckpt" --every=2
 		echo save >&7
 		ends "$coord"
-		over "$serve"
-		over "$work"
+		ends_well "$serve"
+		ends_well "$work"
 		run -0 ps-ckpt verify ckpt/*
 		assert_equal "$(find ckpt -name '.tmp*')" ""
 		rm -r ckpt
@@ -371,7 +372,7 @@ policies() {
 		held=$now
 		sleep 0.05
 	done
-	over "$serve"
+	ends_well "$serve"
 	[ "$held" -lt 2000000 ] || fail "it made $held KiB of 4000000"
 	# The coordinator, which waits for the variables, reports that, though
 	# no step was done.

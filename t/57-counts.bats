@@ -50,8 +50,8 @@ moved() {
 		fail "$(cat weights)"
 }
 
-# is X - check that the weights have moved by X.
-is() {
+# moved_by X - check that the weights have moved by X.
+moved_by() {
 	local far
 	far=$(moved)
 	awk "BEGIN { exit !(($far - $1) ^ 2 < 1e-6 * $1 ^ 2) }" ||
@@ -63,26 +63,26 @@ is() {
 	model adamax 'adamax learning_rate=0.01'
 	# A weight moves by 0.01 a step.
 	train sgd 100
-	is 0.1
+	moved_by 0.1
 	train adam 1
 	assert_equal "${stderr_lines[*]}" "ps-coord: ckpt/ckpt-00000100:\
  starting from initial values, because the checkpoint does not have them:\
  a/kernel@momentum, a/kernel@velocity,\
  b/kernel@momentum, b/kernel@velocity, c/kernel@momentum, c/kernel@velocity"
-	is 0.11
+	moved_by 0.11
 	servers=3 train adam 19 --partition=fixed:2
 	assert_equal "$stderr" ""
-	is 0.3
+	moved_by 0.3
 	train adam 80
-	is 1.1
+	moved_by 1.1
 	# The momentum of adamax is not the momentum of adam.
 	train adamax 1
 	[[ ${stderr_lines[1]} == *"starting from initial values, because the\
  checkpoint does not have them:\
  a/kernel@momentum, a/kernel@norm, "* ]] || fail "$stderr"
-	is 1.11
+	moved_by 1.11
 	servers=2 train adamax 20
-	is 1.31
+	moved_by 1.31
 }
 
 @test "updates of slots that continue are counted on" {
@@ -90,15 +90,15 @@ is() {
 	model adamw 'adamw learning_rate=0.01 weight_decay=0'
 	model amsgrad 'adam learning_rate=0.01 amsgrad=true'
 	train adam 20
-	is 0.2
+	moved_by 0.2
 	train adamw 20
 	assert_equal "$stderr" ""
-	is 0.4
+	moved_by 0.4
 	train amsgrad 20
-	is 0.6
+	moved_by 0.6
 	# If updates were counted from 0, the steps would be too small.
 	train adam 20
-	is 0.8
+	moved_by 0.8
 }
 
 @test "a schedule begins with its optimizer" {
@@ -112,17 +112,17 @@ is() {
  the schedules of these start anew, because their optimizers have changed:\
  a/kernel,\
  b/kernel, c/kernel"
-	is 0.12
+	moved_by 0.12
 	# Six steps at 0.01, the others at 0.02.
 	servers=2 train adam 6
 	assert_equal "$stderr" ""
-	is 0.2
+	moved_by 0.2
 	train lion 8
-	is 0.3
+	moved_by 0.3
 	train long 2
 	assert_equal "$stderr" "ps-coord: ckpt/ckpt-00000116: the schedules of\
  these have changed, and continue at step 116: a/kernel, b/kernel, c/kernel"
-	is 0.32
+	moved_by 0.32
 }
 
 @test "a variable that thaws has counted no updates" {
@@ -130,11 +130,11 @@ is() {
 	model adam 'adam learning_rate=0.01'
 	train sgd 100
 	train frozen 100
-	is 0.1
+	moved_by 0.1
 	train adam 1
-	is 0.11
+	moved_by 0.11
 	train adam 19
-	is 0.3
+	moved_by 0.3
 }
 
 @test "a standby continues the count of updates" {
@@ -158,7 +158,7 @@ is() {
 	grep -q -m 1 '"step":119' <&8
 	echo save >&7
 	grep -q -m 1 '"op":"save"' <&8
-	is 0.3
+	moved_by 0.3
 	exec 7>&- 8<&- 9<&-
 }
 
@@ -187,7 +187,7 @@ again() {
 			ps-ckpt convert --slots ckpt "same.$kind"
 			cmp "all.$kind" "same.$kind"
 			train counted 1
-			is "$(cat straight)"
+			moved_by "$(cat straight)"
 		done
 	done
 	local steps='schedule=piecewise_constant boundaries=10 values=0.01,0.02'
@@ -199,5 +199,5 @@ again() {
 	moved >by_way
 	rm -rf ckpt
 	train counted 20
-	is "$(cat by_way)"
+	moved_by "$(cat by_way)"
 }

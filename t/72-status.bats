@@ -41,22 +41,23 @@ work() {
 	work=$pid
 }
 
-# says TEXT - wait for a message of the coordinator with this text; sets line.
-says() {
+# await_log TEXT - wait for a message of the coordinator with this text; sets
+# line.
+await_log() {
 	while read -r -t 60 line <&6; do
 		[[ $line != *"$1"* ]] || return 0
 	done
 	fail "not said: $1"
 }
 
-# asks - ask for the progress; sets line to the coordinator's answer.
-asks() {
+# ask_progress - ask for the progress; sets line to the coordinator's answer.
+ask_progress() {
 	kill -USR1 "$coord"
-	says "ps-coord: step "
+	await_log "ps-coord: step "
 }
 
-# has N - wait until there are N results.
-has() {
+# await_results N - wait until there are N results.
+await_results() {
 	until [ "$(wc -l <results)" -ge "$1" ]; do kill -0 "$coord"; done
 }
 
@@ -132,8 +133,8 @@ figure() {
 		line == series { print $NF }' "${2:-run.prom}"
 }
 
-# shows SERIES VALUE - wait until the file has this value.
-shows() {
+# await_value SERIES VALUE - wait until the file has this value.
+await_value() {
 	until [ "$(figure "$1" 2>absent)" = "$2" ]; do
 		kill -0 "$coord"
 	done
@@ -151,8 +152,8 @@ sums() {
 	serve
 	work
 	echo train 30 >&7
-	has 30
-	asks
+	await_results 30
+	ask_progress
 	[[ $line =~ ^"ps-coord: step 30  "[0-9]+" steps/s  "[0-9]+\
 " examples/s  loss "[0-9.]+"  accuracy 0."[0-9]+\
 "  1 workers  1 servers"$ ]] || fail "$line"
@@ -172,9 +173,9 @@ sums() {
 	kill -USR1 "$coord"	# the coordinator waits for a writer of requests
 	exec 6< <(exec tail -n +1 -f --pid="$coord" "$log" 3>&-)
 	exec 7>requests
-	says "ps-coord: step "
+	await_log "ps-coord: step "
 	first=$line
-	asks
+	ask_progress
 	assert_equal "$line" "$first"
 	assert_equal "$line" "ps-coord: step 0  0 steps/s  0 examples/s  \
 0 workers  0 servers"
@@ -190,9 +191,9 @@ sums() {
 	serve
 	work
 	echo train >&7
-	has 1
+	await_results 1
 	exec 6< <(exec tail -n +1 -f --pid="$coord" log 3>&- 7>&-)
-	asks
+	ask_progress
 	ends
 	assert_equal "$(wc -l <log)" 1
 }
@@ -221,7 +222,7 @@ sums() {
 
 @test "the file exists during the run, and its values agree with the results" {
 	coord --status=run.prom
-	shows 'phase{phase="greet"}' 1
+	await_value 'phase{phase="greet"}' 1
 	sound run.prom
 	assert_equal "$(figure workers)" 0
 	assert_equal "$(figure 'server_up{server="0"}')" 0
@@ -229,7 +230,7 @@ sums() {
 	serve
 	work
 	echo train 100 >&7
-	shows steps_total 100
+	await_value steps_total 100
 	sound run.prom
 	assert_equal "$(figure 'phase{phase="run"}')" 1
 	assert_equal "$(figure 'worker_up{worker="0"}')" 1
@@ -270,12 +271,12 @@ sums() {
 	first=$work
 	work
 	echo train 1000000 >&7
-	shows workers 2
+	await_value workers 2
 	dies "$first"
 	until [ "$(figure attempts_retried_total)" -gt 0 ]; do
 		kill -0 "$coord"
 	done
-	shows workers 1
+	await_value workers 1
 	sound run.prom
 	assert_equal "$(cat <(figure 'worker_up{worker="0"}') \
 		<(figure 'worker_up{worker="1"}') | sort | tr '\n' ' ')" "0 1 "
@@ -296,8 +297,8 @@ sums() {
 	coord=$pid
 	exec 7>requests
 	printf '%s\n' epoch 'train 1' save >&7
-	shows checkpoints_total 1
-	shows steps_waiting 0
+	await_value checkpoints_total 1
+	await_value steps_waiting 0
 	sound run.prom
 	assert_equal "$(figure checkpoint_step)" 3
 	assert_equal "$(figure steps_total)" 3
@@ -322,19 +323,19 @@ sums() {
 	first=$work
 	coord --status=run.prom --checkpoint="$PWD/ckpt" --keep-going
 	echo train 40 >&7
-	has 40
+	await_results 40
 	kill -KILL "$coord"
 	wait "$coord" || true
 	exec 7>&-
 	coord --status=run.prom --checkpoint="$PWD/ckpt" --keep-going
 	echo train 2 >&7
-	shows steps_total 42
+	await_value steps_total 42
 	assert_equal "$(figure term)" 2
 	echo bad >>data.csv
 	work
 	dies "$first"
 	echo train 10 >&7
-	shows steps_failed_total 1
+	await_value steps_failed_total 1
 	sound run.prom
 	echo stop >&7
 	wait "$coord" || status=$?
@@ -348,7 +349,7 @@ sums() {
 	work
 	work
 	echo train 40000 >&7
-	shows 'phase{phase="run"}' 1
+	await_value 'phase{phase="run"}' 1
 	seen=0
 	while [ "$(figure step)" -lt 40000 ]; do
 		cat run.prom >copy
@@ -416,14 +417,14 @@ sums() {
 	until [ -e out/run.prom ]; do kill -0 "$coord"; done
 	mv out away
 	echo train 20 >&7
-	says "--status: cannot create out/.tmp-run.prom~: No such file or"
-	has 20
+	await_log "--status: cannot create out/.tmp-run.prom~: No such file or"
+	await_results 20
 	mv away out
 	shown() { [ "$(figure steps_total out/run.prom)" = "$1" ]; }
 	until shown 20; do kill -0 "$coord"; done
 	# The same again, until the end of the run.
 	mv out away
-	says "--status: cannot create out/.tmp-run.prom~: No such file or"
+	await_log "--status: cannot create out/.tmp-run.prom~: No such file or"
 	echo train 5 >&7
 	ends
 	assert_equal "$(grep -c -- --status ps-coord.0.log)" 2
