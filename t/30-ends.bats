@@ -406,7 +406,7 @@ policies() {
 	done
 }
 
-@test "ps-coord that a signal ends tells of requests that it has not read" {
+@test "a coordinator that a signal ends reports the requests it has not read" {
 	start ps-serve -b "$at/s"
 	launch ps-work -c "$at/c" --repeat data.csv
 	yes 'train 1000' | head -n 100000 >requests
@@ -422,7 +422,7 @@ policies() {
  and those that were not read yet$"
 }
 
-@test "also when the reader does not read, once the run is asked to end" {
+@test "the last checkpoint is made though the reader of results does not read" {
 	start ps-serve -b "$at/s" -d "$PWD/ckpt"
 	launch ps-work -c "$at/c" --repeat data.csv
 	mkfifo results

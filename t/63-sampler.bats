@@ -77,7 +77,7 @@ told() {
 	assert_output " 16384 1"
 }
 
-@test "several epochs do, shuffled, packed, and in any number of streams" {
+@test "shuffled, packed epochs in any number of streams visit records once" {
 	data
 	for workers in 1 2 5; do
 		rm -rf ckpt
@@ -255,7 +255,7 @@ pass() {
 	assert_output " 16384 3"
 }
 
-@test "it does also when steps were given up, and others read their records" {
+@test "a killed server gets its records again after steps were given up" {
 	(records 0 2999; echo x,1; records 3001 5999 | tail -n +2) >part.csv
 	sed -i 's/rows=16384/rows=6000/' visit.ps
 	begin -m visit.ps -B 8 -d part.csv --split=4k --shuffle=8 --pack=2 \
@@ -310,7 +310,7 @@ pass() {
  ckpt-0000"
 }
 
-@test "it does also when many numbered steps had not been leased" {
+@test "a stopped run resumes though many numbered steps were not leased" {
 	records 0 16383 >data.csv
 	begin -m visit.ps -B 1 -d data.csv --checkpoint=ckpt --pack=64 \
 		--min-workers=2

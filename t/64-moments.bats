@@ -59,7 +59,7 @@ dies_at() {
 }
 
 # The third checkpoint is the first that shortens the journal.
-@test "also when it is killed while the journal is shortened" {
+@test "the coordinator is killed while it shortens the journal: the same" {
 	for point in record-rename record-renamed; do
 		for count in 1 2; do
 			dies_at "$point" "$count" --every=4
@@ -70,7 +70,7 @@ dies_at() {
 }
 
 # The first checkpoint is that of the save, the second is the last.
-@test "also when it is killed while it publishes a checkpoint" {
+@test "the coordinator is killed while it publishes a checkpoint: the same" {
 	for point in publish-manifest publish-rename publish-renamed \
 	    publish-told; do
 		for count in 1 2; do

@@ -352,7 +352,7 @@ learning_rate or a clipnorm may help"
 	train 0 1 --wire=bfloat16
 }
 
-@test "so is a row's gradient that is infinite in the codec" {
+@test "a row's gradient that is infinite only in the codec is an error, too" {
 	printf '%s\n' 'input u id rows=hash' 'input x float' 'label y float' \
 		'e = embedding u dim=1 embeddings_initializer=ones' \
 		'p = dot e x' 'loss mean_absolute_error p' \

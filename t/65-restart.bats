@@ -424,7 +424,7 @@ visited() {
 		tr -s ' '
 }
 
-@test "also for two data sets, whose epochs have different lengths" {
+@test "a coordinator that is killed visits records of two data sets once" {
 	local at
 	pairing
 	serve 0

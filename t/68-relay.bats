@@ -113,7 +113,7 @@ die_in_turn() {
 	die_in_turn
 }
 
-@test "also in rounds, which relays add up" {
+@test "kill -9 of relays and workers in rounds, which relays add up" {
 	die_in_turn --mode=sync --replicas=2
 }
 
