@@ -2,6 +2,7 @@
 
 #include "tensor/target_clones.h"
 
+#include <float.h>
 #include <math.h>
 
 static TARGET_CLONES void
@@ -9,6 +10,19 @@ scale(float *sum, size_t n, float factor)
 {
 	for (size_t i = 0; i < n; i++)
 		sum[i] *= factor;
+}
+
+/*
+ * Scale by a factor above 0.  One below the normal floats, as for a gradient
+ * near the largest of them, is applied in parts: as a float it would lose
+ * digits, or be 0.
+ */
+static void
+scale_by(float *sum, size_t n, double factor)
+{
+	for (; factor > 0 && factor < (double)FLT_MIN; factor *= 0x1p64)
+		scale(sum, n, 0x1p-64F);
+	scale(sum, n, (float)factor);
 }
 
 static TARGET_CLONES void
@@ -41,13 +55,13 @@ add_squares(double total, const struct gradient *g)
  * within it.  The norm is that of the sums, so the limit is multiplied by the
  * number of examples instead of dividing every sum.
  */
-static float
+static double
 clip_factor(double squares, float limit, size_t examples)
 {
 	const double most = (double)limit * (double)examples;
 	const double norm = sqrt(squares);
 
-	return norm > most ? (float)(most / norm) : 1;
+	return norm > most ? most / norm : 1;
 }
 
 /* Return the optimizer that clips the gradient: the first that sees it. */
@@ -69,7 +83,7 @@ clip_together(struct gradient *g, size_t count, size_t at, size_t examples)
 {
 	const struct optimizer *o = clipping_optimizer(&g[at]);
 	double squares = 0;
-	float by;
+	double by;
 
 	for (size_t i = 0; i < at; i++)
 		if (clipping_optimizer(&g[i]) == o)
@@ -80,7 +94,7 @@ clip_together(struct gradient *g, size_t count, size_t at, size_t examples)
 	by = clip_factor(squares, o->global_clipnorm, examples);
 	for (size_t i = at; i < count; i++)
 		if (by < 1 && clipping_optimizer(&g[i]) == o)
-			scale(g[i].sum, g[i].rows * g[i].width, by);
+			scale_by(g[i].sum, g[i].rows * g[i].width, by);
 }
 
 void
@@ -96,11 +110,11 @@ clip_gradients(struct gradient *g, size_t count, size_t examples)
 			clamp(g[i].sum, n, (float)((double)o->clipvalue *
 						   (double)examples));
 		} else if (o->clipnorm > 0) {
-			const float by = clip_factor(add_squares(0, &g[i]),
-						     o->clipnorm, examples);
+			const double by = clip_factor(add_squares(0, &g[i]),
+						      o->clipnorm, examples);
 
 			if (by < 1)
-				scale(g[i].sum, n, by);
+				scale_by(g[i].sum, n, by);
 		} else if (o->global_clipnorm > 0) {
 			clip_together(g, count, i, examples);
 		}

@@ -132,6 +132,26 @@ by_global_norm(void)
 	      "global_clipnorm: each optimizer over its own variables");
 }
 
+/* The factor for these sums is no normal float. */
+static void
+of_huge_sums(void)
+{
+	const struct optimizer each = { .clipnorm = 1e-3F };
+	const struct optimizer all = { .global_clipnorm = 1e-3F };
+	struct case_ c;
+
+	for (int global = 0; global < 2; global++) {
+		make(&c, global ? &all : &each, NULL);
+		for (int i = 0; i < SIZE; i++) {
+			c.sum[0][i] = i % 2 ? 3e38F : -3e38F;
+			c.sum[1][i] = 3e37F;
+		}
+		clip_gradients(c.g, 2, 1);
+		named(near(norm(c.sum, 0, global ? 2 : 1, 1), 1e-3),
+		      "sums near the largest float are clipped, and not to 0");
+	}
+}
+
 /* Rows may come in any shards; the norm is summed by rows in any case. */
 static void
 rows_decide_not_shards(void)
@@ -178,6 +198,7 @@ main(void)
 	by_value();
 	by_norm();
 	by_global_norm();
+	of_huge_sums();
 	rows_decide_not_shards();
 	odd_ones();
 	return tap_done();
