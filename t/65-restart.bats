@@ -385,6 +385,37 @@ epochs() {
 	assert_not_exists "$dir/journal"
 }
 
+@test "ps-coord resumes a run only with the data that it began with" {
+	local bytes
+	visiting
+	serve 0
+	serve 1
+	visitor
+	echo 'epoch 2' >requests
+	epochs
+	lines 500
+	dies "$coord"
+	kill "${workers[0]}"
+	for data in part-1.csv part-0.csv; do
+		cp "$data" kept
+		bytes=$(wc -c <"$data")
+		echo 7,1e6 >>"$data"
+		run -65 ps-coord -b "ipc://$PWD/c" -s "$servers" -m visit.ps \
+			-B 8 -d 'part-*' --split=9k --shuffle=700 \
+			--checkpoint="$dir" --partition=fixed:2 -o results \
+			requests
+		assert_output --partial "$data has $((bytes + 6)) bytes, and \
+had $bytes when its records were counted: a run is resumed with the data that \
+it began with"
+		mv kept "$data"
+	done
+	visitor
+	epochs
+	wait "$coord"
+	run -0 visits
+	assert_output " 16384 2"
+}
+
 # pairing - write two data sets of different lengths, and a program in which
 # each record of both adds 1 to a weight of its own.
 pairing() {

@@ -144,7 +144,7 @@ sampler_whole(struct sampler *l, size_t split)
 void
 sampler_write_counts(const struct sampler *l, struct pack *p)
 {
-	pack_array(p, 7 * l->in.count);
+	pack_array(p, 8 * l->in.count);
 	for (size_t i = 0; i < l->in.count; i++) {
 		const struct split *s = &l->in.split[i];
 		const struct tally *t = &l->tally[i];
@@ -152,6 +152,7 @@ sampler_write_counts(const struct sampler *l, struct pack *p)
 
 		pack_text(p, file->name);
 		pack_text(p, file->label ? file->label : "");
+		pack_uint(p, file->bytes);
 		pack_uint(p, s->begin);
 		pack_uint(p, s->end);
 		pack_uint(p, t->state == COUNT_KNOWN);
@@ -170,14 +171,21 @@ same_name(struct unpack *u, const char *name)
 		memcmp(text, name, size) == 0;
 }
 
-/* Read the count of one split; false: it is of another split. */
-static bool
-read_count(struct sampler *l, struct unpack *u, size_t i)
+static int
+fail_other(struct fail *f)
+{
+	return fail(f, FAIL_CONFIG, "the counts are of other inputs");
+}
+
+/* Read the count of one split; it may be of another one. */
+static int
+read_count(struct sampler *l, struct unpack *u, size_t i, struct fail *f)
 {
 	struct split *s = &l->in.split[i];
 	const struct split_file *file = &l->in.file[s->file];
 	const bool same = same_name(u, file->name);
 	const bool label = same_name(u, file->label ? file->label : "");
+	const uint64_t bytes = unpack_uint(u);
 	const uint64_t begin = unpack_uint(u), end = unpack_uint(u);
 	const bool known = unpack_below(u, 2);
 	const uint64_t records = unpack_uint(u);
@@ -186,15 +194,22 @@ read_count(struct sampler *l, struct unpack *u, size_t i)
 	struct fail ignored;
 
 	if (u->bad || !same || !label || size % sizeof(uint64_t) != 0)
-		return false;
+		return fail_other(f);
+	if (bytes != file->bytes)
+		return fail(f, FAIL_DATA, "%s has %llu bytes, and had %llu "
+			    "when its records were counted: a run is resumed "
+			    "with the data that it began with", file->name,
+			    (unsigned long long)file->bytes,
+			    (unsigned long long)bytes);
 	/* It was found, when it was counted, that the file can only be read
 	   whole. */
 	if (begin == 0 && end == UINT64_MAX && s->end != end)
 		sampler_whole(l, i);
 	if (!known || l->tally[i].state == COUNT_KNOWN)
-		return known == (l->tally[i].state == COUNT_KNOWN);
+		return known == (l->tally[i].state == COUNT_KNOWN) ? 0 :
+			fail_other(f);
 	if (begin != s->begin || end != s->end)
-		return false;
+		return fail_other(f);
 	l->tally[i].state = COUNT_ASKED;
 
 	/* The blob may lie at any address. */
@@ -206,7 +221,7 @@ read_count(struct sampler *l, struct unpack *u, size_t i)
 					size / sizeof(*copy), &ignored);
 
 	free(copy);
-	return got == 0;
+	return got == 0 ? 0 : fail_other(f);
 }
 
 int
@@ -214,11 +229,14 @@ sampler_read_counts(struct sampler *l, const void *data, size_t size,
 		    struct fail *f)
 {
 	struct unpack u = unpack_from(data, size);
-	bool same = unpack_array(&u) == 7 * l->in.count;
+	const uint32_t count = unpack_array(&u);
+	size_t known = l->in.count, at = 0;
 
-	for (size_t i = 0; i < l->in.count && same; i++)
-		same = read_count(l, &u, i);
-	if (same && unpack_ok(&u))
-		return 0;
-	return fail(f, FAIL_CONFIG, "the counts are of other inputs");
+	/* Of the counts of fewer or more splits, those of the same files say
+	   which file has changed. */
+	for (; at < known && at < count / 8; at++)
+		if (read_count(l, &u, at, f) < 0)
+			return -1;
+	return at == known && count == 8 * known && unpack_ok(&u) ? 0 :
+		fail_other(f);
 }

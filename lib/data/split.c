@@ -68,27 +68,36 @@ add_input(struct names *n, const char *input, struct fail *f)
 	return 0;
 }
 
-/* Set *size to the bytes of a file that can be cut; UINT64_MAX: it cannot. */
+/* Add the bytes of a file, which may be no folder or device, to *bytes. */
 static int
-size_to_split(const char *name, const struct format *format, uint64_t *size,
-	      struct fail *f)
+add_bytes(const char *name, uint64_t *bytes, struct fail *f)
 {
-	struct source *source;
 	struct stat st;
 
-	*size = UINT64_MAX;
 	if (stat(name, &st) != 0)
 		return fail_sys(f, FAIL_NOINPUT, "%s", name);
 	if (!S_ISREG(st.st_mode))
 		return fail(f, FAIL_NOINPUT, "%s: it is not a plain "
 					     "file", name);
+	*bytes += (uint64_t)st.st_size;
+	return 0;
+}
+
+/* Set *size to the bytes of a file that can be cut; UINT64_MAX: it cannot. */
+static int
+size_to_split(const struct split_file *file, const struct format *format,
+	      uint64_t *size, struct fail *f)
+{
+	struct source *source;
+
+	*size = UINT64_MAX;
 	if (!format->seek)
 		return 0;
-	source = source_open(name, NULL, f);
+	source = source_open(file->name, NULL, f);
 	if (!source)
 		return -1;
 	if (source_plain(source))
-		*size = (uint64_t)st.st_size;
+		*size = file->bytes;
 	source_close(source);
 	return 0;
 }
@@ -123,6 +132,7 @@ split_all(struct splits *s, const struct names *n,
 	  const struct record_range_format *how, bool labelled, uint64_t each,
 	  struct fail *f)
 {
+	struct split_file *file;
 	uint64_t size;
 
 	for (size_t i = 0; i < n->count; i++) {
@@ -135,13 +145,15 @@ split_all(struct splits *s, const struct names *n,
 			return fail(f, FAIL_NOINPUT, "%s: no file of labels "
 				    "follows it, which %s needs", name,
 				    format->name);
-		if (size_to_split(name, format, &size, f) < 0)
-			return -1;
 		s->file = mem_resize(s->file, s->files + 1, sizeof(*s->file));
-		s->file[s->files++] = (struct split_file){
-			mem_text(name), two ? mem_text(n->name[++i]) : NULL
+		file = &s->file[s->files++];
+		*file = (struct split_file){
+			mem_text(name), two ? mem_text(n->name[++i]) : NULL, 0
 		};
-		if (add_splits(s, size, each, f) < 0)
+		if (add_bytes(name, &file->bytes, f) < 0 ||
+		    (two && add_bytes(file->label, &file->bytes, f) < 0) ||
+		    size_to_split(file, format, &size, f) < 0 ||
+		    add_splits(s, size, each, f) < 0)
 			return -1;
 	}
 	return 0;

@@ -16,6 +16,7 @@ struct split {
 
 struct split_file {
 	char *name, *label;	/* label: the file of its labels, or NULL */
+	uint64_t bytes;		/* of both, on disk */
 };
 
 struct splits {
