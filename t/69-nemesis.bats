@@ -38,7 +38,7 @@ load lib.bash
 }
 
 @test "killed and stopped relays of rounds in few bits: the same" {
-	MODE=sync RELAYS=1 WIRE="--push=int8 --pull=delta:int8" \
+	MODE=sync RELAYS=1 LEAST=8 WIRE="--push=int8 --pull=delta:int8" \
 		FAULTS="kill kill stop" ROLES="relay relay work" \
 		run -0 --separate-stderr timeout 120 "$SRC/t/nemesis" 6 6
 	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
@@ -46,7 +46,7 @@ load lib.bash
 }
 
 @test "two relays, and local steps: the same" {
-	RELAYS=2 LOCAL=1 WIRE=--push=int8 FAULTS="kill kill stop" \
+	RELAYS=2 LOCAL=1 LEAST=8 WIRE=--push=int8 FAULTS="kill kill stop" \
 		ROLES="relay relay work" \
 		run -0 --separate-stderr timeout 120 "$SRC/t/nemesis" 7 5
 	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
