@@ -38,14 +38,24 @@ on() {
 	ip netns exec "$site-$host" "$@"
 }
 
-# shaped NAMESPACE DEVICE - bound the rate at which the device sends.
+# shaped NAMESPACE DEVICE CPU - bound the rate at which the device sends.  Its
+# packets are of at most 32 KB, since the bucket cuts larger ones into frames,
+# which takes more time than there is at a gigabit.  One CPU takes what it
+# receives, since two would change the order of packets, and TCP would take that
+# for a loss.
 shaped() {
-	[ "$rate" = none ] || ip netns exec "$1" tc qdisc add dev "$2" root \
-		tbf rate "$rate" burst 64kb latency 100ms
+	[ "$rate" != none ] || return 0
+	ip netns exec "$1" sh -e -c "
+		ip link set $2 gso_max_size 32768
+		for queue in /sys/class/net/$2/queues/rx-*; do
+			printf %x $((1 << $3)) >\$queue/rps_cpus
+		done
+		tc qdisc add dev $2 root \
+			tbf rate $rate burst 64kb latency 100ms"
 }
 
 hosts_up() {
-	hosts=$1 rate=$2
+	hosts=$1 rate=$2 cpus=$(nproc)
 	ip netns add "$site-switch"
 	on switch ip link add name sw0 type bridge
 	on switch ip link set sw0 up
@@ -58,8 +68,8 @@ hosts_up() {
 		on "$i" ip link set e0 up
 		on switch ip link set "p$i" master sw0
 		on switch ip link set "p$i" up
-		shaped "$site-$i" e0
-		shaped "$site-switch" "p$i"
+		shaped "$site-$i" e0 $((i % cpus))
+		shaped "$site-switch" "p$i" $((i % cpus))
 	done
 }
 
