@@ -14,33 +14,26 @@ static const char two_rates[] =
 	"optimizer adam for=h/* learning_rate=0.1\n"
 	"optimizer sgd learning_rate=0.01\n";
 
-static bool
-refused(const char *text, const char *why)
-{
-	bool is;
-
-	coordinator_new(text);
-	is = !c && f.kind == FAIL_CONFIG && strstr(f.text, why);
-	if (!is)
-		printf("# %s\n", c ? "it begins" : f.text);
-	coordinator_end();
-	return is;
-}
-
 static void
 limits(void)
 {
-	char *huge;
-	const size_t size = WIRE_FRAME + 1;
+	const size_t size = WIRE_FRAME;
+	struct model_source source;
+	struct model_file file[2];
 
-	huge = mem_alloc(size + sizeof(model), 1);
-	memcpy(huge, model, sizeof(model) - 1);
-	memset(huge + sizeof(model) - 1, '#', size);
-	for (size_t i = sizeof(model) - 2; i < size; i += 10000)
-		huge[i] = '\n';
-	ok(refused(huge, "the model and the files that it names have 65 MiB, "
-		   "more than 64: the largest is model.ps, with 65 MiB"));
-	free(huge);
+	coordinator_new(model);
+	coord_free(c);
+	file[0] = fixture.source.file[0];
+	file[1] = (struct model_file){ (char *)(uintptr_t)"words",
+				       mem_alloc(size, 1), size };
+	source = (struct model_source){ .file = file, .count = 2 };
+	c = coord_new(&options, &source, fixture.model, &post, now, &f);
+	named(!c && f.kind == FAIL_CONFIG &&
+	      strcmp(f.text, "the model and the files that it names have "
+		     "65 MiB, more than 64: the largest is words, with 64 "
+		     "MiB") == 0, "a model that no message can hold");
+	free(file[1].text);
+	coordinator_end();
 	post_cannot_dial = true;
 	coordinator_new(model);
 	named(!c && f.kind == FAIL_PEER, "a server that cannot be dialled");
