@@ -14,14 +14,14 @@
 #include "model/metric.h"
 #include "tensor/variable.h"
 
+#define MODEL_FILES	4096			/* of a model, at most, */
+#define MODEL_BYTES	((size_t)1 << 20)	/* and bytes of the first */
+
 /*
  * A model file and the files that it names (vocabularies), all together, so
  * that it can be sent to another machine or stored in a checkpoint.  file[0] is
  * the model.
  */
-#define MODEL_FILES	4096
-#define MODEL_BYTES	((size_t)1 << 20)	/* of the model, at most */
-
 struct model_file {
 	char *name;		/* as the model names it */
 	char *text;		/* size bytes and a NUL */
