@@ -117,8 +117,13 @@ find(const struct partitioner *head, const char *name)
  * tables, or earlier patterns match them, too; or it matches none.
  */
 static int
-refuse_pattern(const char *pattern, bool matched, bool hashed, struct fail *f)
+refuse_pattern(const char *pattern, const struct variable *v,
+	       size_t variables, bool hashed, struct fail *f)
 {
+	bool matched = false;
+
+	for (size_t i = 0; i < variables && !matched; i++)
+		matched = text_match(pattern, v[i].name);
 	return fail(f, FAIL_CONFIG, "%s matches no variable%s", pattern,
 		    hashed ? " but hashed tables, which have a shard on each "
 		    "server" : matched ? " but those that patterns before it "
@@ -131,16 +136,14 @@ check_partitioner(const struct partitioner *p, const struct variable *v,
 		  const struct partitioner *const *of, size_t variables,
 		  struct fail *f)
 {
-	bool matched = false, hashed = false;
+	bool hashed = false;
 
 	for (size_t i = 0; i < variables; i++) {
 		if (of[i] == p && !v[i].hashed)
 			return 0;
 		hashed |= of[i] == p;
 	}
-	for (size_t i = 0; i < variables && !matched; i++)
-		matched = text_match(p->pattern, v[i].name);
-	return refuse_pattern(p->pattern, matched, hashed, f);
+	return refuse_pattern(p->pattern, v, variables, hashed, f);
 }
 
 int
@@ -379,8 +382,6 @@ check_range(const struct placement_range *r, const struct variable *v,
 	    const struct placement_range *const *of, size_t variables,
 	    size_t servers, struct fail *f)
 {
-	bool matched = false;
-
 	if (r->last >= servers)
 		return fail(f, FAIL_CONFIG, "%s: there is no server %"
 			    PRIu64 "; the last one of %zu is %zu",
@@ -388,9 +389,7 @@ check_range(const struct placement_range *r, const struct variable *v,
 	for (size_t i = 0; i < variables; i++)
 		if (of[i] == r)
 			return 0;
-	for (size_t i = 0; i < variables && !matched; i++)
-		matched = text_match(r->pattern, v[i].name);
-	return refuse_pattern(r->pattern, matched, false, f);
+	return refuse_pattern(r->pattern, v, variables, false, f);
 }
 
 int
