@@ -385,6 +385,15 @@ epochs() {
 	assert_not_exists "$dir/journal"
 }
 
+# refused MESSAGE - ps-coord does not resume the run.
+refused() {
+	run -65 ps-coord -b "ipc://$PWD/c" -s "$servers" -m visit.ps -B 8 \
+		-d 'part-*' --split=9k --shuffle=700 --checkpoint="$dir" \
+		--partition=fixed:2 -o results requests
+	assert_output --partial "$1 its records were counted: a run is \
+resumed with the data that it began with"
+}
+
 @test "ps-coord resumes a run only with the data that it began with" {
 	local bytes
 	visiting
@@ -396,19 +405,24 @@ epochs() {
 	lines 500
 	dies "$coord"
 	kill "${workers[0]}"
+	mkdir kept
+	cp part-* kept
 	for data in part-1.csv part-0.csv; do
-		cp "$data" kept
 		bytes=$(wc -c <"$data")
 		echo 7,1e6 >>"$data"
-		run -65 ps-coord -b "ipc://$PWD/c" -s "$servers" -m visit.ps \
-			-B 8 -d 'part-*' --split=9k --shuffle=700 \
-			--checkpoint="$dir" --partition=fixed:2 -o results \
-			requests
-		assert_output --partial "$data has $((bytes + 6)) bytes, and \
-had $bytes when its records were counted: a run is resumed with the data that \
-it began with"
-		mv kept "$data"
+		refused "$data has $((bytes + 6)) bytes, and had $bytes when"
+		cp "kept/$data" .
 	done
+	# The files are as long as before.
+	(head -n 1 kept/part-0.csv; sed 1d kept/part-0.csv | tac) >part-0.csv
+	refused "part-0.csv has other bytes than when"
+	cp kept/part-0.csv .
+	printf 7 | dd of=part-3.csv bs=1 seek=$(($(wc -c <part-3.csv) - 6)) \
+		conv=notrunc 2>/dev/null
+	refused "part-3.csv has other bytes than when"
+	# These are copies, and newer.
+	mv kept/part-* .
+	touch part-*
 	visitor
 	epochs
 	wait "$coord"

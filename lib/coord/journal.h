@@ -53,7 +53,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JOURNAL_VERSION	11	/* the first number of RUN, in any version */
+#define JOURNAL_VERSION	12	/* the first number of RUN, in any version */
 
 enum journal_kind {
 	JOURNAL_RUN = 1, JOURNAL_TERM, JOURNAL_LINES, JOURNAL_ENDS,

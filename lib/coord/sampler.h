@@ -155,7 +155,7 @@ void sampler_reads_add(const struct sampler *, struct sampler_reads *,
 /*
  * Write the counts of the splits, and the position in the data, as bytes.
  * Reading them back fails with FAIL_CONFIG if they are of other inputs or
- * options, and with FAIL_DATA if a file has another number of bytes.
+ * options, and with FAIL_DATA if a file has other bytes.
  */
 void sampler_write_counts(const struct sampler *, struct pack *);
 int sampler_read_counts(struct sampler *, const void *, size_t, struct fail *);

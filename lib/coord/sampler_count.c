@@ -144,7 +144,7 @@ sampler_whole(struct sampler *l, size_t split)
 void
 sampler_write_counts(const struct sampler *l, struct pack *p)
 {
-	pack_array(p, 8 * l->in.count);
+	pack_array(p, 9 * l->in.count);
 	for (size_t i = 0; i < l->in.count; i++) {
 		const struct split *s = &l->in.split[i];
 		const struct tally *t = &l->tally[i];
@@ -153,6 +153,7 @@ sampler_write_counts(const struct sampler *l, struct pack *p)
 		pack_text(p, file->name);
 		pack_text(p, file->label ? file->label : "");
 		pack_uint(p, file->bytes);
+		pack_uint(p, file->ends);
 		pack_uint(p, s->begin);
 		pack_uint(p, s->end);
 		pack_uint(p, t->state == COUNT_KNOWN);
@@ -185,7 +186,7 @@ read_count(struct sampler *l, struct unpack *u, size_t i, struct fail *f)
 	const struct split_file *file = &l->in.file[s->file];
 	const bool same = same_name(u, file->name);
 	const bool label = same_name(u, file->label ? file->label : "");
-	const uint64_t bytes = unpack_uint(u);
+	const uint64_t bytes = unpack_uint(u), ends = unpack_uint(u);
 	const uint64_t begin = unpack_uint(u), end = unpack_uint(u);
 	const bool known = unpack_below(u, 2);
 	const uint64_t records = unpack_uint(u);
@@ -201,6 +202,10 @@ read_count(struct sampler *l, struct unpack *u, size_t i, struct fail *f)
 			    "with the data that it began with", file->name,
 			    (unsigned long long)file->bytes,
 			    (unsigned long long)bytes);
+	if (ends != file->ends)
+		return fail(f, FAIL_DATA, "%s has other bytes than when its "
+			    "records were counted: a run is resumed with the "
+			    "data that it began with", file->name);
 	/* It was found, when it was counted, that the file can only be read
 	   whole. */
 	if (begin == 0 && end == UINT64_MAX && s->end != end)
@@ -234,9 +239,9 @@ sampler_read_counts(struct sampler *l, const void *data, size_t size,
 
 	/* Of the counts of fewer or more splits, those of the same files say
 	   which file has changed. */
-	for (; at < known && at < count / 8; at++)
+	for (; at < known && at < count / 9; at++)
 		if (read_count(l, &u, at, f) < 0)
 			return -1;
-	return at == known && count == 8 * known && unpack_ok(&u) ? 0 :
+	return at == known && count == 9 * known && unpack_ok(&u) ? 0 :
 		fail_other(f);
 }

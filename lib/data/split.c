@@ -1,13 +1,16 @@
 #include "data/split.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "data/format.h"
 #include "data/source.h"
 
+#include <fcntl.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_SPLITS	((uint64_t)1 << 20)
 
@@ -68,19 +71,43 @@ add_input(struct names *n, const char *input, struct fail *f)
 	return 0;
 }
 
-/* Add the bytes of a file, which may be no folder or device, to *bytes. */
+/* Add the first and the last bytes of an open file to its hash.  Of a file that
+   shrinks meanwhile, those are hashed that are there. */
 static int
-add_bytes(const char *name, uint64_t *bytes, struct fail *f)
+hash_ends(struct split_file *to, int fd, off_t size)
+{
+	char *bytes = mem_alloc(SPLIT_ENDS, 1);
+	const off_t last = size > SPLIT_ENDS ? size - SPLIT_ENDS : 0;
+	ssize_t got = pread(fd, bytes, SPLIT_ENDS, 0);
+
+	for (int i = 0; i < 2 && got >= 0; i++) {
+		to->ends = hash_chain(to->ends, bytes, (size_t)got);
+		got = pread(fd, bytes, SPLIT_ENDS, last);
+	}
+	free(bytes);
+	return got < 0 ? -1 : 0;
+}
+
+/* Add the bytes of a file, which may be no folder or device, and its ends. */
+static int
+add_file(struct split_file *to, const char *name, struct fail *f)
 {
 	struct stat st;
+	int fd, hashed;
 
 	if (stat(name, &st) != 0)
 		return fail_sys(f, FAIL_NOINPUT, "%s", name);
 	if (!S_ISREG(st.st_mode))
 		return fail(f, FAIL_NOINPUT, "%s: it is not a plain "
 					     "file", name);
-	*bytes += (uint64_t)st.st_size;
-	return 0;
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	hashed = fd < 0 ? -1 : hash_ends(to, fd, st.st_size);
+	if (hashed < 0)
+		fail_sys(f, FAIL_NOINPUT, "%s", name);
+	if (fd >= 0)
+		close(fd);
+	to->bytes += (uint64_t)st.st_size;
+	return hashed;
 }
 
 /* Set *size to the bytes of a file that can be cut; UINT64_MAX: it cannot. */
@@ -148,10 +175,11 @@ split_all(struct splits *s, const struct names *n,
 		s->file = mem_resize(s->file, s->files + 1, sizeof(*s->file));
 		file = &s->file[s->files++];
 		*file = (struct split_file){
-			mem_text(name), two ? mem_text(n->name[++i]) : NULL, 0
+			.name = mem_text(name),
+			.label = two ? mem_text(n->name[++i]) : NULL
 		};
-		if (add_bytes(name, &file->bytes, f) < 0 ||
-		    (two && add_bytes(file->label, &file->bytes, f) < 0) ||
+		if (add_file(file, name, f) < 0 ||
+		    (two && add_file(file, file->label, f) < 0) ||
 		    size_to_split(file, format, &size, f) < 0 ||
 		    add_splits(s, size, each, f) < 0)
 			return -1;

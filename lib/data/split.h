@@ -9,6 +9,8 @@
 
 #include "data/record_range.h"
 
+#define SPLIT_ENDS	65536
+
 struct split {
 	size_t file;		/* number in splits.file */
 	uint64_t begin, end;	/* bytes, as in a struct record_range */
@@ -17,6 +19,8 @@ struct split {
 struct split_file {
 	char *name, *label;	/* label: the file of its labels, or NULL */
 	uint64_t bytes;		/* of both, on disk */
+	uint64_t ends;		/* a hash of the first and the last SPLIT_ENDS
+				   bytes of each */
 };
 
 struct splits {
@@ -34,9 +38,9 @@ void splits_release(struct splits *);
  * that match, sorted.  Standard input and "pipe:" are refused (FAIL_USAGE),
  * since several workers read the inputs, and more than once.  labelled: idx and
  * npy files are given in pairs.  Return 0, or -1: FAIL_NOINPUT for a file that
- * is missing, not plain, or without its labels, FAIL_USAGE for an unknown
- * format or more than 2^20 splits.  The caller releases the splits in both
- * cases.
+ * is missing, unreadable, not plain, or without its labels, FAIL_USAGE for an
+ * unknown format or more than 2^20 splits.  The caller releases the splits in
+ * both cases.
  */
 int splits_cut(struct splits *, char *const *inputs, size_t count,
 	       const struct record_range_format *, bool labelled, uint64_t size,

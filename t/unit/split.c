@@ -332,6 +332,49 @@ cut_fails(const char *input, enum fail_kind kind, const char *text)
 	return false;
 }
 
+static uint64_t
+ends_of(const char *name)
+{
+	char *input = mem_text(name);
+	struct splits s;
+	const uint64_t ends =
+		splits_cut(&s, &input, 1, &how, true, 64, &why) == 0 ?
+		s.file[0].ends : 0;
+
+	splits_release(&s);
+	free(input);
+	return ends;
+}
+
+/* Change the byte at the offset; return whether the ends are others. */
+static bool
+ends_show(struct text *t, size_t offset)
+{
+	uint64_t before, after;
+
+	files_text("long.svm", t->data);
+	before = ends_of("long.svm");
+	t->data[offset] ^= 1;
+	files_text("long.svm", t->data);
+	after = ends_of("long.svm");
+	return before != 0 && after != 0 && before != after;
+}
+
+static void
+test_ends(void)
+{
+	struct text t = { 0 };
+
+	while (t.size < 3 * SPLIT_ENDS)
+		text_add(&t, "1 1:1\n");
+	named(ends_show(&t, 0) && ends_show(&t, SPLIT_ENDS - 1) &&
+	      !ends_show(&t, SPLIT_ENDS) &&
+	      !ends_show(&t, t.size - SPLIT_ENDS - 1) &&
+	      ends_show(&t, t.size - SPLIT_ENDS) && ends_show(&t, t.size - 1),
+	      "a file's first and last bytes are hashed");
+	text_release(&t);
+}
+
 static void
 test_inputs(void)
 {
@@ -369,6 +412,7 @@ main(void)
 	test_bad();
 	test_many_bad();
 	test_denied();
+	test_ends();
 	test_inputs();
 	files_end();
 	free(in.name);
