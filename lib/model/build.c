@@ -268,6 +268,10 @@ undefined(const struct model *m, const struct statement *st, size_t word,
 {
 	struct choices near = { .word = st->word[word] };
 
+	if (m->labelled && strcmp(m->label.name, st->word[word]) == 0)
+		return fail(f, FAIL_CONFIG, "%s: %s is the label, which only "
+			    "an external layer may take",
+			    st->settings.where, st->word[word]);
 	for (size_t i = 0; i < m->nodes; i++)
 		choices_add(&near, m->node[i]->name);
 	return choices_fail(&near, FAIL_CONFIG, f, "%s: %s is not defined "

@@ -441,7 +441,8 @@ test_refusals(void)
 	ok(refuses("y = external t x t shape=[2]\n",
 		   "model.ps:8: y: t comes twice"));
 	ok(refuses("y = dense t units=2\n",
-		   "model.ps:8: t is not defined above"));
+		   "model.ps:8: t is the label, which only "
+		   "an external layer may take"));
 	ok(refuses("y = external x shape=[2] outputs=e[2],[3]\n",
 		   "model.ps:8: y: outputs=e[2],[3] is not like "
 		   "name[3,4],other[8]"));

@@ -136,6 +136,8 @@ static const struct {
 	{ "y = dense x units=1", "model.ps:1: x is not defined above" },
 	{ "input x float\ny = dense y units=1",
 	  "model.ps:2: y is not defined above" },
+	{ "label t float\ny = dense t units=1", "model.ps:2: t is the label, "
+	  "which only an external layer may take" },
 	{ "input x float\ny = dense x", "model.ps:2: y: units= is missing" },
 	{ "input x float\ny = dense x unit=1", "model.ps:2: y: units= is "
 	  "missing; unknown setting unit, did you mean units?" },
