@@ -12,6 +12,10 @@
 
 #define LEAST	1e-7		/* Keras's backend.epsilon() */
 
+/* Inverse lengths are kept in this unit: those of the longest rows are below
+   the least float that is not 0. */
+#define UNIT	0x1p-20
+
 struct private {
 	bool normalize;
 	size_t k, m, d;
@@ -49,9 +53,9 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 }
 
 /*
- * Set inverse[i] to 1 / length of row i.  As in Keras's normalize() a length is
- * at least LEAST; where it was less, the inverse is negative, because the
- * derivative of a division by a constant is another.
+ * Set inverse[i] to 1 / length of row i, in UNITs.  As in Keras's normalize() a
+ * length is at least LEAST; where it was less, the inverse is negative, because
+ * the derivative of a division by a constant is another.
  */
 static void
 inverse_lengths(const float *x, size_t rows, size_t d, float *inverse)
@@ -60,15 +64,16 @@ inverse_lengths(const float *x, size_t rows, size_t d, float *inverse)
 		const double length = sqrt(kernel_dot(x + i * d, x + i * d,
 						      d));
 
-		inverse[i] = (float)(length < LEAST ? -1 / LEAST : 1 / length);
+		inverse[i] = (float)((length < LEAST ? -1 / LEAST :
+				      1 / length) / UNIT);
 	}
 }
 
+/* Return the factor for which inverse_lengths() has set this. */
 static double
-scale_of(const struct private *own, const float *inverse, size_t i, size_t j)
+factor_of(float inverse)
 {
-	return own->normalize ? fabs((double)inverse[i]) *
-		fabs((double)inverse[own->k + j]) : 1;
+	return fabs((double)inverse) * UNIT;
 }
 
 static void
@@ -91,15 +96,30 @@ forward(const struct pass *p)
 			for (size_t j = 0; j < m; j++)
 				y[i * m + j] = (float)
 					(kernel_dot(a + i * d, b + j * d, d) *
-					 scale_of(own, scale, i, j));
+					 (own->normalize ?
+					  factor_of(scale[i]) *
+					  factor_of(scale[k + j]) : 1));
 	}
 }
 
 /*
- * Add the gradient of one input.  With u = a / |a|, the derivative of u.v with
- * respect to a is (v - (u.v) u) / |a|; or v / LEAST where |a| was less than
- * that.
+ * Add g times the derivative of the cosine y of a and b by a.  With u = a / |a|
+ * and v = b / |b| that is (v - y u) / |a|; or v / LEAST where |a| was less than
+ * that.  In doubles, since the factor of a long row is too small for a float.
  */
+static void
+add_cosine(float *da, double g, double y, const float *a, float inverse_a,
+	   const float *b, float inverse_b, size_t d)
+{
+	const double r = factor_of(inverse_a);
+	const double v = g * r * factor_of(inverse_b);
+	const double u = inverse_a < 0 ? 0 : g * r * y * r;
+
+	for (size_t i = 0; i < d; i++)
+		da[i] += (float)(v * (double)b[i] - u * (double)a[i]);
+}
+
+/* Add the gradient of one input. */
 static void
 add_side(const struct pass *p, size_t e, size_t side)
 {
@@ -116,18 +136,16 @@ add_side(const struct pass *p, size_t e, size_t side)
 			const size_t at = e * k * m +
 					  (side ? j * m + i : i * m + j);
 			const float g = p->out.gradient[at];
-			const float s = own->normalize ?
-				scale[side ? k + i : i] : 0;
 
-			if (s > 0)
-				kernel_axpy(da + i * d, -g *
-					    p->out.value[at] * s * s,
-					    a + i * d, d);
-			kernel_axpy(da + i * d, (float)
-				    ((double)g * scale_of(own, scale,
-							  side ? j : i,
-							  side ? i : j)),
-				    b + j * d, d);
+			if (own->normalize)
+				add_cosine(da + i * d, (double)g,
+					   (double)p->out.value[at],
+					   a + i * d,
+					   scale[side ? k + i : i],
+					   b + j * d,
+					   scale[side ? j : k + j], d);
+			else
+				kernel_axpy(da + i * d, g, b + j * d, d);
 		}
 }
 

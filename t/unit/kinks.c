@@ -6,6 +6,7 @@
  */
 #include "model_fixture.h"
 
+#include "base/flush_denormals.h"
 #include "model/loss.h"
 #include "tap.h"
 
@@ -418,6 +419,10 @@ static const struct {
 	{ { 1e30f, -1e30f }, { 1e30f, 2e30f }, -.316227766,
 	  { 4.743416419e-31, 4.743416419e-31 },
 	  { 3.794733135e-31, -1.897366568e-31 } },
+	{ { 3e38f, -3e38f }, { 3e38f, 3.4e38f }, -.0623782783,
+	  { 0, 0 }, { 0, 0 } },
+	{ { 3e38f, 3e38f }, { 1, 2 }, .9486832981,
+	  { 0, 0 }, { .1264911064, -.0632455532 } },
 };
 
 static void
@@ -666,6 +671,7 @@ test_long_bag(const char *layer, double want)
 int
 main(void)
 {
+	flush_denormals();	/* as the programs do */
 	for (size_t i = 0; i < sizeof(activations) / sizeof(*activations);
 	     i++)
 		test_activation(activations[i].name, activations[i].y,
