@@ -132,6 +132,10 @@ struct cluster {
 	bool residuals_lost;	/* the coordinator has reported it */
 	bool unflushed;		/* it has reported that no step pushed them */
 	bool in_haste;		/* steps in flight were given up at the end */
+	uint64_t hasty;		/* incarnation that gave them up */
+	uint64_t began;		/* of this incarnation */
+	uint64_t steady;	/* end of the last one that a worker that calls
+				   again and again must have found */
 	bool unsaved;		/* the coordinator has reported that the last
 				   steps are not saved */
 	bool at_rest;		/* the line of a barrier was just read */
@@ -518,6 +522,7 @@ begin_process(struct cluster *c, struct process *p)
 		read_results_again(c, host_coord_written(p->coord));
 		c->suspending = c->stop_told = false;
 		c->coordinator = c->lives;
+		c->began = c->now;
 		c->old_term = c->term;
 		begin_ended(c);
 	}
@@ -536,6 +541,14 @@ forget_worker(struct process *p)
 	forget_leases(p);
 }
 
+/* Has the coordinator been there for longer than a worker waits between two
+   calls? */
+static bool
+is_steady(const struct cluster *c)
+{
+	return c->process[COORDINATOR].coord && c->now - c->began >= 2000000;
+}
+
 /* Ends a process at once; it does nothing more. */
 static void
 drop_process(struct cluster *c, struct process *p, bool crash)
@@ -543,6 +556,8 @@ drop_process(struct cluster *c, struct process *p, bool crash)
 	network_kill(c->network, node_of(c, p), crash);
 	packets_drop(&p->inbox);
 	p->paid = false;
+	if (p->kind == PROCESS_COORD && is_steady(c))
+		c->steady = c->now;
 	if (p->kind == PROCESS_COORD)
 		host_coord_free(p->coord);
 	else if (p->kind == PROCESS_WORKER)
@@ -685,7 +700,12 @@ end_worker(struct cluster *c, struct process *p, int status)
 {
 	const struct fail *why = host_worker_why(p->worker);
 
-	if (status != 0 && !scenario_may_fail(c->s))
+	/* Faults one after the other may keep a coordinator away for longer
+	   than workers wait. */
+	const bool late = status == FAIL_PEER && !is_steady(c) &&
+		c->now - c->steady >= 1000 * c->s->o.patience_ms;
+
+	if (status != 0 && !late && !scenario_may_fail(c->s))
 		broken(c, "C4: %s ended with %d: %.150s", p->name, status,
 		       why->text);
 	p->ended = status == 0;
@@ -1402,8 +1422,10 @@ heed_warning(struct cluster *c, const char *line)
 	    sscanf(line, "server %zu", &server) == 1 &&
 	    server < MAX_SERVERS && c->deaths[server] <= 1)
 		broken(c, "C12: %.200s", line);
-	if (strstr(line, "not all steps in flight have ended within"))
+	if (strstr(line, "not all steps in flight have ended within")) {
 		c->in_haste = true;
+		c->hasty = c->coordinator;
+	}
 	if (strstr(line, "no last checkpoint could be saved"))
 		c->unsaved = true;
 	if (strstr(line, "residuals of "))
@@ -1914,7 +1936,8 @@ check_last_checkpoint(struct cluster *c)
 }
 
 /* C8: a run that gave up steps in flight must report the steps that were not
-   saved, even if it ends for another reason. */
+   saved, even if it ends for another reason.  An incarnation that did not give
+   them up runs them again, or ends with the reason why it cannot. */
 static void
 check_unsaved(struct cluster *c)
 {
@@ -1922,7 +1945,8 @@ check_unsaved(struct cluster *c)
 	struct checkpoint *from;
 
 	if (!c->s->o.checkpoint || !c->in_haste || c->unsaved ||
-	    strstr(c->why.text, "no last checkpoint") || done == 0)
+	    strstr(c->why.text, "no last checkpoint") || done == 0 ||
+	    (c->hasty != c->coordinator && c->out.status != 0))
 		return;
 	from = open_newest(c);
 	if (!from || !holds(c, from, done, done +
