@@ -914,7 +914,7 @@ answer within 0.3 s"
 	run -65 --separate-stderr ps-eval --predict -C ckpts comma.svm
 	assert_output ""
 	[[ $stderr == "ps-eval: comma.svm:1: '"*"' is not a label, which is a\
- number" ]]
+ number; the file is read as svmlight: for csv say -F csv" ]]
 	# The accuracy is the share of predictions on the right side of 0.5.
 	right=$(paste <(printf '%s\n' "$labelled") train.svm |
 		awk '($1 >= 0.5) == $2 { n++ } END { printf "%.9g", n / NR }')

@@ -126,6 +126,14 @@ fail_word(const char *p, const char *what, struct fail *f)
 		    what);
 }
 
+/* Return what else a word that is no label may be: a line of csv. */
+static const char *
+other_format(const char *p, const char *end)
+{
+	return memchr(p, ',', (size_t)(end - p)) ?
+		"; the file is read as svmlight: for csv say -F csv" : "";
+}
+
 /*
  * Pass over a label that is not read, if the word from p to end is one: a pair
  * has a colon.  A line of a single word may be a line of another format, so if
@@ -134,6 +142,7 @@ fail_word(const char *p, const char *what, struct fail *f)
 static char *
 skip_label(const struct input *in, char *p, char *end, struct fail *f)
 {
+	struct fail why;
 	float ignored;
 
 	if (memchr(p, ':', (size_t)(end - p)))
@@ -141,7 +150,8 @@ skip_label(const struct input *in, char *p, char *end, struct fail *f)
 	if (!in || in->kind == INPUT_STRING || !is_end(*skip_blanks(end)) ||
 	    number_float(p, &ignored) == end)
 		return end;
-	fail_word(p, "is not a label, which is a number", f);
+	fail_word(p, "is not a label, which is a number", &why);
+	fail(f, why.kind, "%s%s", why.text, other_format(p, end));
 	return NULL;
 }
 
@@ -152,18 +162,19 @@ read_label(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 {
 	char *end = skip_word(p);
 	const char saved = *end;
+	struct fail why;
 
 	if (!s->label)
 		return skip_label(s->apart, p, end, f);
 	*end = '\0';
 
 	const int got = feature_set_text(&b->label, b->examples, p,
-					 (size_t)(end - p), f);
+					 (size_t)(end - p), &why);
 
 	*end = saved;
 	if (got == 0)
 		return end;
-	fail_at(f, "label");
+	fail(f, why.kind, "label: %s%s", why.text, other_format(p, end));
 	return NULL;
 }
 

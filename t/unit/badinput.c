@@ -66,6 +66,8 @@ test_svmlight(void)
 		{ "1 1:1e39", "65 a.svm:1: '1:1e39' is too large for a "
 		  "float" },
 		{ "1 1:0x10", "65 a.svm:1: '1:0x10' is not id:number" },
+		{ "x,y\n1,2\n", "65 a.svm:1: label: 'x,y' is not a finite "
+		  "number; the file is read as svmlight: for csv say -F csv" },
 		{ "nan 1:1", "65 a.svm:1: label: 'nan' is not a finite "
 		  "number" },
 		{ "\n# no\n2 1:1", "65 a.svm:3: label: 2 is neither 0 or 1 "
