@@ -3,6 +3,7 @@
 #include "base/choices.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define ADDRESS(name)	&format_##name,
 static const struct format *const formats[] = { FORMAT_TABLE(ADDRESS) };
@@ -28,13 +29,14 @@ format_unknown(const char *name, struct fail *f)
 	return choices_refuse(&names, FAIL_USAGE, NULL, "data format", f);
 }
 
-/* If a name of *size characters ends with the suffix, take that off. */
+/* If a name of *size characters ends with the suffix, in either case, take that
+   off. */
 static bool
 strip(const char *name, size_t *size, const char *suffix)
 {
 	const size_t n = strlen(suffix);
 
-	if (*size <= n || memcmp(name + *size - n, suffix, n) != 0)
+	if (*size <= n || strncasecmp(name + *size - n, suffix, n) != 0)
 		return false;
 	*size -= n;
 	return true;

@@ -765,6 +765,8 @@ test_formats(void)
 		{ "x.npz", "npz" }, { "a.svm.bz2", "svmlight" },
 		{ "idx/a9a", "svmlight" }, { "-", "svmlight" },
 		{ "pipe:cat a.csv", "svmlight" }, { ".csv", "svmlight" },
+		{ "DATA.CSV", "csv" }, { "A.NPZ", "npz" },
+		{ "T.TSV.GZ", "tsv" },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
