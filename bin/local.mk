@@ -19,8 +19,9 @@ bin_PROGRAMS += %D%/ps-work
 %C%_ps_local_LDADD = lib/libps.a
 
 dist_bin_SCRIPTS += %D%/ps-node
-# Which is all that the script has beside it.
+# These two are all that the script has beside it.
 dist_bin_SCRIPTS += %D%/ps-node.awk
+dist_bin_SCRIPTS += %D%/ps-node.sh
 
 # Completion is looked for by the name of a program, and there is one for all.
 completiondir = $(datadir)/bash-completion/completions
@@ -28,12 +29,12 @@ EXTRA_DIST += %D%/completion.bash
 install-data-local:
 	$(MKDIR_P) "$(DESTDIR)$(completiondir)"
 	for path in $(bin_PROGRAMS) $(dist_bin_SCRIPTS); do \
-		case $$path in *.awk) continue ;; esac; \
+		case $$path in *.awk | *.sh) continue ;; esac; \
 		$(INSTALL_DATA) "$(srcdir)/%D%/completion.bash" \
 			"$(DESTDIR)$(completiondir)/$${path##*/}" || exit; \
 	done
 uninstall-local:
 	for path in $(bin_PROGRAMS) $(dist_bin_SCRIPTS); do \
-		case $$path in *.awk) continue ;; esac; \
+		case $$path in *.awk | *.sh) continue ;; esac; \
 		rm -f "$(DESTDIR)$(completiondir)/$${path##*/}"; \
 	done

@@ -432,3 +432,35 @@ started again"
 	run -137 ps-node --hosts=a,b,c --restarts=2 --worker
 	assert_equal "$(wc -l <begun)" 3
 }
+
+@test "the programs of a ps-node that is killed end" {
+	local option
+	for program in ps-work ps-serve; do
+		stand_in $program <<-'EOT'
+			#!/bin/bash
+			trap 'echo "${0##*/} ended" >>ended; exit 0' TERM HUP
+			echo "${0##*/} begun" >>begun
+			for ((;;)) do sleep 0.05; done
+		EOT
+	done
+	cluster='{"cluster": {"chief": ["c:1"], "ps": ["a:1"],
+		"worker": ["a:2"]}}'
+	for option in --restarts=1 --restarts=0; do
+		: >begun
+		: >ended
+		ps-node -f "$cluster" -t worker:0 --beside "$option" 3>&- &
+		pid=$!
+		timeout 20 sh -c 'until [ "$(wc -l <begun)" = 2 ]; do :; done'
+		[ "$option" = --restarts=0 ] || {
+			# Those that are started again end, too.
+			kill -KILL "$(child "$pid" ps-work)"
+			timeout 20 sh -c 'until [ "$(wc -l <begun)" = 3 ]; do
+				:; done'
+		}
+		kill -KILL "$pid"
+		wait "$pid" || true
+		timeout 20 sh -c 'until [ "$(wc -l <ended)" = 2 ]; do :; done'
+		assert_equal "$(sort ended | tr '\n' ,)" \
+			"ps-serve ended,ps-work ended,"
+	done
+}
