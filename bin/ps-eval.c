@@ -46,16 +46,17 @@ score_next(struct program *p, struct checkpoint_watch *folder, const char *path,
 {
 	const int status = score(p, p->s.follow ? folder : NULL, path, f);
 
-	if (status == 0 && p->scoring.final)
-		checkpoint_watch_final(folder);
-	if (status <= 0)
-		return status;
-	if (!disk_is_there(path)) {
-		log_warn("%s was removed before it was scored", path);
+	if (status < 0)
+		return -1;
+	if (status > 0 && disk_is_there(path)) {
+		if (checkpoint_watch_refuse(folder))
+			log_warn("%s", f->text);
+		p->damaged = true;
 		return 0;
 	}
-	log_warn("%s", f->text);
-	p->damaged = true;
+	if (status > 0)
+		log_warn("%s was removed before it was scored", path);
+	checkpoint_watch_done(folder, status == 0 && p->scoring.final);
 	return 0;
 }
 

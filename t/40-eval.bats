@@ -517,6 +517,31 @@ before it was scored"
 	wait "$pid"
 }
 
+@test "--follow scores a checkpoint that is copied there bit by bit" {
+	train 'train 10' save 'train 10' save 'train 10'
+	mv ckpts whole
+	mkdir -p ckpts/ckpt-00000010
+	cp whole/ckpt-00000010/MANIFEST.json ckpts/ckpt-00000010
+	timeout 60 ps-eval -C ckpts --follow train.svm >scored 2>eval.log 3>&- &
+	pid=$!
+	daemons+=("$pid")
+	until [ -s eval.log ]; do kill -0 "$pid"; done
+	cp -r whole/ckpt-00000020 ckpts/.copy
+	rm ckpts/.copy/MANIFEST.json
+	mv ckpts/.copy ckpts/ckpt-00000020
+	until grep -q 00000020 eval.log; do kill -0 "$pid"; done
+	cp whole/ckpt-00000010/shard-* ckpts/ckpt-00000010
+	until [ -s scored ]; do kill -0 "$pid"; done
+	cp whole/ckpt-00000020/MANIFEST.json ckpts/ckpt-00000020
+	until grep -q '"step":20,' scored; do kill -0 "$pid"; done
+	cp -r whole/ckpt-00000030 ckpts
+	wait "$pid"
+	sed -E 's/.*"step":([0-9]+),.*/\1/' scored >steps
+	printf '%s\n' 10 20 30 | diff - steps
+	assert_equal "$(grep -c ckpt-00000010 eval.log)" 1
+	assert_equal "$(grep -c ckpt-00000020 eval.log)" 1
+}
+
 @test "a filter ends when it is asked to, though its input is silent" {
 	train 'train 10'
 	for bytes in '' "$(head -n 1 train.svm)"; do
@@ -977,6 +1002,35 @@ model: predictions are still made with live/ckpt-00000020"
 	assert_line --index 3 \
 		"ps-eval: live/ckpt-00000030 predicts from record 5 on"
 	assert_equal "${#lines[@]}" 4
+}
+
+@test "--predict of a stream changes to a checkpoint whose copy is complete" {
+	train 'train 10' save 'train 10'
+	mkdir live
+	cp -R ckpts/ckpt-00000010 live
+	mkfifo in out
+	ps-eval --predict -C live -B 1 - <in >out 2>log 3>&- &
+	pid=$!
+	daemons+=("$pid")
+	exec 6>in 7<out
+	predicts ckpts/ckpt-00000010
+	mkdir live/ckpt-00000020
+	cp ckpts/ckpt-00000020/MANIFEST.json live/ckpt-00000020
+	for word in shard-0-of-2.tar "predicts from"; do
+		until grep -q "$word" log; do
+			head -n 1 train.svm >&6
+			read -r -t 60 line <&7
+		done
+		cp -n ckpts/ckpt-00000020/shard-* live/ckpt-00000020
+	done
+	predicts ckpts/ckpt-00000020
+	exec 6>&-
+	wait "$pid"
+	exec 7<&-
+	run -0 cat log
+	assert_line --index 0 --partial "live/ckpt-00000020/shard-0-of-2.tar: "
+	assert_line --index 1 --partial "live/ckpt-00000020 predicts from"
+	assert_equal "${#lines[@]}" 2
 }
 
 # The command adds the newer checkpoint between the records of one input.

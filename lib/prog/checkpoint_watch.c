@@ -1,34 +1,44 @@
 #include "prog/checkpoint_watch.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "store/disk.h"
 #include "store/manifest.h"
 #include "sys/clock.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* A checkpoint that could not be used. */
+struct refused {
+	uint64_t step;
+	uint64_t tried;		/* stamp when it was given out */
+	uint64_t seen;		/* stamp at the last look */
+};
 
 struct checkpoint_watch {
 	char *dir;
 	int fd;				/* of inotify; -1: not available */
-	int watch;			/* on the checkpoint given out last; -1:
-					   none */
+	int watch;			/* on the last checkpoint; -1: none */
 	int parent_watch;	/* on the parent of dir; -1: none */
 	struct checkpoint_list list;	/* as at the last look */
 	size_t next;			/* next to give out */
-	bool begun;			/* all up to step were given out */
+	char *given;			/* path of the one given out last; NULL:
+					   none */
+	uint64_t given_step, given_stamp;
+	struct refused *refused;	/* above step, or any if not begun */
+	size_t refusals, room;
+	bool begun;			/* all up to step are done with */
 	uint64_t step;
-	bool had_before;		/* begun, and */
-	uint64_t before;		/* step, before the last one was given
-					   out */
-	char *last;			/* path of the last one; NULL: not
+	char *last;			/* path of that step's; NULL: not
 					   known */
-	bool final;			/* the last one is known to be the final
-					   one */
-	uint64_t news_ms;		/* when the last one was given out */
+	bool final;			/* it is known to be the final one */
+	uint64_t news_ms;		/* when it was done with */
 };
 
 struct checkpoint_watch *
@@ -51,6 +61,8 @@ checkpoint_watch_close(struct checkpoint_watch *w)
 	if (w->fd >= 0)
 		close(w->fd);
 	checkpoint_list_free(&w->list);
+	free(w->refused);
+	free(w->given);
 	free(w->last);
 	free(w->dir);
 	free(w);
@@ -62,12 +74,6 @@ checkpoint_watch_after(struct checkpoint_watch *w, uint64_t step, bool final)
 	w->begun = true;
 	w->step = step;
 	w->final = final;
-}
-
-void
-checkpoint_watch_final(struct checkpoint_watch *w)
-{
-	w->final = true;
 }
 
 int
@@ -125,7 +131,7 @@ set_watches(struct checkpoint_watch *w)
 }
 
 /*
- * Skip what was given out, also by an earlier start of the program; find the
+ * Skip what was done with, also by an earlier start of the program; find the
  * path of the last one.
  */
 static void
@@ -138,6 +144,65 @@ skip_returned(struct checkpoint_watch *w)
 					    w->list.name[w->next]);
 }
 
+/* Return a number that changes whenever one of the folder's files does. */
+static uint64_t
+stamp_of(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+	struct stat st;
+	uint64_t sum = 0;
+
+	while (d && (e = readdir(d))) {
+		if (*e->d_name == '.' ||
+		    fstatat(dirfd(d), e->d_name, &st, 0) != 0)
+			continue;
+
+		const uint64_t facts[] = {
+			hash64(e->d_name, strlen(e->d_name)),
+			(uint64_t)st.st_ino, (uint64_t)st.st_size,
+			(uint64_t)st.st_ctim.tv_sec,
+			(uint64_t)st.st_ctim.tv_nsec
+		};
+
+		sum += hash64(facts, sizeof(facts));
+	}
+	if (d)
+		closedir(d);
+	return sum;
+}
+
+static bool
+is_listed(const struct checkpoint_watch *w, uint64_t step)
+{
+	for (size_t i = 0; i < w->list.count; i++)
+		if (w->list.step[i] == step)
+			return true;
+	return false;
+}
+
+/* Keep the refusals of those that are there and may be given out again. */
+static void
+keep_refused(struct checkpoint_watch *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->refusals; i++)
+		if (is_listed(w, w->refused[i].step) &&
+		    !(w->begun && w->refused[i].step <= w->step))
+			w->refused[kept++] = w->refused[i];
+	w->refusals = kept;
+}
+
+static struct refused *
+find_refused(const struct checkpoint_watch *w, uint64_t step)
+{
+	for (size_t i = 0; i < w->refusals; i++)
+		if (w->refused[i].step == step)
+			return &w->refused[i];
+	return NULL;
+}
+
 int
 checkpoint_watch_look(struct checkpoint_watch *w, struct fail *f)
 {
@@ -147,6 +212,7 @@ checkpoint_watch_look(struct checkpoint_watch *w, struct fail *f)
 	if (checkpoint_list(&w->list, w->dir, f) < 0)
 		return -1;
 	skip_returned(w);
+	keep_refused(w);
 	return 0;
 }
 
@@ -155,40 +221,85 @@ checkpoint_watch_missed(const struct checkpoint_watch *w,
 			const struct checkpoint_info *info,
 			char name[CHECKPOINT_NAME])
 {
-	if (!info->has_previous || info->step != w->step ||
-	    (w->had_before && info->previous <= w->before))
+	if (!info->has_previous || info->step != w->given_step ||
+	    (w->begun && info->previous <= w->step) ||
+	    is_listed(w, info->previous))
 		return false;
-	for (size_t i = 0; i < w->list.count; i++)
-		if (w->list.step[i] == info->previous)
-			return false;
 	checkpoint_name(info->previous, name);
 	return true;
 }
 
 bool
-checkpoint_watch_newest(const struct checkpoint_watch *w, uint64_t *step)
+checkpoint_watch_newest(const struct checkpoint_watch *w, uint64_t *step,
+			uint64_t *stamp)
 {
+	char *path;
+
 	if (w->list.count == 0)
 		return false;
+	path = disk_path("%s/%s", w->dir, w->list.name[w->list.count - 1]);
 	*step = w->list.step[w->list.count - 1];
+	*stamp = stamp_of(path);
+	free(path);
 	return true;
+}
+
+/* A checkpoint is being copied while it is another at each look. */
+static bool
+is_worth_a_try(struct checkpoint_watch *w)
+{
+	struct refused *r = find_refused(w, w->given_step);
+	bool worth;
+
+	if (!r)
+		return true;
+	worth = w->given_stamp == r->seen && r->seen != r->tried;
+	r->seen = w->given_stamp;
+	return worth;
 }
 
 const char *
 checkpoint_watch_next(struct checkpoint_watch *w)
 {
-	if (w->next == w->list.count)
-		return NULL;
+	while (w->next < w->list.count) {
+		const size_t i = w->next++;
+
+		free(w->given);
+		w->given = disk_path("%s/%s", w->dir, w->list.name[i]);
+		w->given_step = w->list.step[i];
+		w->given_stamp = stamp_of(w->given);
+		if (is_worth_a_try(w))
+			return w->given;
+	}
+	return NULL;
+}
+
+void
+checkpoint_watch_done(struct checkpoint_watch *w, bool final)
+{
 	if (w->watch >= 0)
 		inotify_rm_watch(w->fd, w->watch);
 	w->watch = -1;
 	free(w->last);
-	w->last = disk_path("%s/%s", w->dir, w->list.name[w->next]);
-	w->had_before = w->begun;
-	w->before = w->step;
+	w->last = mem_text(w->given);
 	w->news_ms = clock_ms();
-	checkpoint_watch_after(w, w->list.step[w->next++], false);
-	return w->last;
+	checkpoint_watch_after(w, w->given_step, final);
+	keep_refused(w);
+}
+
+bool
+checkpoint_watch_refuse(struct checkpoint_watch *w)
+{
+	struct refused *r = find_refused(w, w->given_step);
+	const bool first = !r;
+
+	if (first) {
+		w->refused = mem_grow(w->refused, w->refusals, &w->room,
+				      sizeof(*w->refused));
+		r = &w->refused[w->refusals++];
+	}
+	*r = (struct refused){ w->given_step, w->given_stamp, w->given_stamp };
+	return first;
 }
 
 int
@@ -222,7 +333,7 @@ checkpoint_watch_is_over(const struct checkpoint_watch *w)
 	struct fail f;
 	bool over;
 
-	if (w->next < w->list.count)
+	if (w->next < w->list.count || w->refusals > 0)
 		return false;
 	if (w->final || !w->last)
 		return w->final;

@@ -21,17 +21,11 @@ struct checkpoint_watch *checkpoint_watch_open(const char *dir);
 void checkpoint_watch_close(struct checkpoint_watch *);
 
 /*
- * Take all checkpoints up to this step as given out; final: the last of them
+ * Take all checkpoints up to this step as done with; final: the last of them
  * was the final one.
  */
 void checkpoint_watch_after(struct checkpoint_watch *, uint64_t step,
 			    bool final);
-
-/*
- * Take the checkpoint given out last as the final one: its folder may be
- * removed before it can be read again.
- */
-void checkpoint_watch_final(struct checkpoint_watch *);
 
 /*
  * info is that of the checkpoint given out last.  Return whether the one
@@ -43,33 +37,49 @@ bool checkpoint_watch_missed(const struct checkpoint_watch *,
 			     char name[CHECKPOINT_NAME]);
 
 /*
- * Read the folder for checkpoints that were not given out.  Return 0; or -1,
+ * Read the folder for checkpoints that are not done with.  Return 0; or -1,
  * with FAIL_NOINPUT if there is no folder.
  */
 int checkpoint_watch_look(struct checkpoint_watch *, struct fail *);
 
 /*
- * Set the highest step that the folder had at the last look; false: it had
- * none.
+ * Set the highest step that the folder had at the last look, and a number that
+ * changes with the files of that checkpoint; false: it had none.
  */
-bool checkpoint_watch_newest(const struct checkpoint_watch *, uint64_t *step);
+bool checkpoint_watch_newest(const struct checkpoint_watch *, uint64_t *step,
+			     uint64_t *stamp);
 
 /*
- * Return the path of the oldest checkpoint not given out yet, and count it as
- * given out; the path is good until the next call.  NULL: there is none at
- * present.
+ * Return the path of the oldest checkpoint to be used now, which the next call
+ * passes over; the path is good until then.  NULL: there is none at present.
+ * The caller calls checkpoint_watch_done() or checkpoint_watch_refuse().
  */
 const char *checkpoint_watch_next(struct checkpoint_watch *);
 
 /*
- * Return whether all checkpoints were given out and the last is the final one
+ * Take the checkpoint given out last, and all before it, as done with; final:
+ * it was the final one, and its folder may be removed before it can be read
+ * again.
+ */
+void checkpoint_watch_done(struct checkpoint_watch *, bool final);
+
+/*
+ * The checkpoint given out last cannot be used, perhaps since it is being
+ * copied: it is given out again once its files have changed, and then stay the
+ * same from one look to the next, unless a later one is done with before.
+ * Return whether this is its first refusal.
+ */
+bool checkpoint_watch_refuse(struct checkpoint_watch *);
+
+/*
+ * Return whether all checkpoints are done with and the last is the final one
  * of its run.  A checkpoint may be made the final one after it was published.
  */
 bool checkpoint_watch_is_over(const struct checkpoint_watch *);
 
 /*
  * Check how long no checkpoint has come.  Return -1 with FAIL_PEER if it is
- * idle_ms or more since one was given out or the watch began; 0 otherwise, and
+ * idle_ms or more since one was done with or the watch began; 0 otherwise, and
  * always if idle_ms is 0.
  */
 int checkpoint_watch_check(const struct checkpoint_watch *, uint64_t idle_ms,

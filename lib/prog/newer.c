@@ -11,8 +11,9 @@ struct newer {
 	const char *dir;
 	struct checkpoint_watch *folder;
 	uint64_t step;		/* of the checkpoint in use */
-	uint64_t tried;		/* the newest step when a checkpoint was last
-				   opened */
+	uint64_t tried, tried_stamp;	/* the newest one's when a checkpoint
+					   was last opened */
+	uint64_t seen_stamp;	/* the newest one's at the last look */
 	uint64_t next_ms;	/* time of the next look */
 };
 
@@ -20,10 +21,15 @@ struct newer *
 newer_open(const char *dir, uint64_t step)
 {
 	struct newer *n = mem_alloc(1, sizeof(*n));
+	struct fail f;
 
 	n->dir = dir;
 	n->folder = checkpoint_watch_open(dir);
-	n->step = n->tried = step;
+	n->step = step;
+	if (checkpoint_watch_look(n->folder, &f) < 0 ||
+	    !checkpoint_watch_newest(n->folder, &n->tried, &n->tried_stamp) ||
+	    n->tried != step)
+		n->tried = n->tried_stamp = 0;
 	return n;
 }
 
@@ -51,22 +57,44 @@ is_due(const struct newer *n, uint64_t now)
 	return now >= n->next_ms || poll(&fd, 1, 0) > 0;
 }
 
-/* A folder that has gone is not an error: it may come again. */
+/*
+ * Is there another newest checkpoint, or has it changed, for example as it was
+ * being copied, and then stayed the same from one look to the next?
+ */
+static bool
+has_news(struct newer *n, bool *other)
+{
+	uint64_t step, stamp;
+	struct fail f;
+	bool at_rest;
+
+	/* A folder that has gone is not an error: it may come again. */
+	if (checkpoint_watch_look(n->folder, &f) < 0 ||
+	    !checkpoint_watch_newest(n->folder, &step, &stamp))
+		return false;
+	at_rest = stamp == n->seen_stamp;
+	n->seen_stamp = stamp;
+	*other = step != n->tried;
+	if (!*other && (stamp == n->tried_stamp || !at_rest))
+		return false;
+	n->tried = step;
+	n->tried_stamp = stamp;
+	return true;
+}
+
 struct checkpoint *
 newer_look(struct newer *n, uint64_t now)
 {
 	struct checkpoint *c;
-	uint64_t step;
 	struct fail f;
+	bool other;
 
 	if (!is_due(n, now))
 		return NULL;
 	n->next_ms = now + CHECKPOINT_WATCH_MS;
-	if (checkpoint_watch_look(n->folder, &f) < 0 ||
-	    !checkpoint_watch_newest(n->folder, &step) || step == n->tried)
+	if (!has_news(n, &other))
 		return NULL;
-	n->tried = step;
-	c = checkpoint_newest(n->dir, warn, &f);
+	c = checkpoint_newest(n->dir, other ? warn : NULL, &f);
 	if (c && checkpoint_info(c)->step == n->step) {
 		checkpoint_close(c);
 		c = NULL;

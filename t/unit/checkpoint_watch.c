@@ -18,11 +18,21 @@ hears(const struct checkpoint_watch *w)
 }
 
 static bool
-gives(struct checkpoint_watch *w, const char *path)
+offers(struct checkpoint_watch *w, const char *path)
 {
 	const char *next = checkpoint_watch_next(w);
 
 	return path ? next && strcmp(next, path) == 0 : !next;
+}
+
+static bool
+gives(struct checkpoint_watch *w, const char *path)
+{
+	const bool good = offers(w, path);
+
+	if (path)
+		checkpoint_watch_done(w, false);
+	return good;
 }
 
 /* A folder that is made later is noticed at once, and so are its
@@ -90,23 +100,74 @@ test_missed(void)
 	mkdir("dir", 0777);
 	mkdir("dir/ckpt-00000004", 0777);
 	mkdir("dir/ckpt-00000006", 0777);
-	ok(checkpoint_watch_look(w, &f) == 0 && gives(w, "dir/ckpt-00000004"));
+	ok(checkpoint_watch_look(w, &f) == 0 && offers(w, "dir/ckpt-00000004"));
 	ok(!checkpoint_watch_missed(w, &first, name));
 	ok(misses(w, 4, 2, "ckpt-00000002"));
-	ok(gives(w, "dir/ckpt-00000006") && misses(w, 6, 4, "none"));
+	checkpoint_watch_done(w, false);
+	ok(offers(w, "dir/ckpt-00000006") && misses(w, 6, 4, "none"));
 	ok(misses(w, 6, 5, "ckpt-00000005"));
+	checkpoint_watch_done(w, false);
 	rename("dir/ckpt-00000006", "dir/ckpt-00000010");
-	ok(checkpoint_watch_look(w, &f) == 0 && gives(w, "dir/ckpt-00000010"));
+	ok(checkpoint_watch_look(w, &f) == 0 && offers(w, "dir/ckpt-00000010"));
 	ok(misses(w, 10, 6, "none") && misses(w, 10, 8, "ckpt-00000008"));
 	checkpoint_watch_close(w);
 
 	w = checkpoint_watch_open("dir");
 	checkpoint_watch_after(w, 4, false);
-	ok(checkpoint_watch_look(w, &f) == 0 && gives(w, "dir/ckpt-00000010"));
+	ok(checkpoint_watch_look(w, &f) == 0 && offers(w, "dir/ckpt-00000010"));
 	ok(misses(w, 10, 4, "none") && misses(w, 10, 8, "ckpt-00000008"));
 	checkpoint_watch_close(w);
 	remove("dir/ckpt-00000004");
 	remove("dir/ckpt-00000010");
+	remove("dir");
+}
+
+static bool
+looks(struct checkpoint_watch *w)
+{
+	return checkpoint_watch_look(w, &f) == 0;
+}
+
+static void
+test_refused(void)
+{
+	struct checkpoint_watch *w = checkpoint_watch_open("dir");
+
+	mkdir("dir", 0777);
+	mkdir("dir/ckpt-00000004", 0777);
+	ok(looks(w) && offers(w, "dir/ckpt-00000004") &&
+	   checkpoint_watch_refuse(w) && offers(w, NULL));
+	named(looks(w) && offers(w, NULL) && looks(w) && offers(w, NULL),
+	      "a checkpoint that cannot be used is left alone");
+	files_text("dir/ckpt-00000004/a", "a");
+	ok(looks(w) && offers(w, NULL));
+	files_text("dir/ckpt-00000004/a", "ab");
+	named(looks(w) && offers(w, NULL) && looks(w) &&
+	      offers(w, "dir/ckpt-00000004") && !checkpoint_watch_refuse(w) &&
+	      !checkpoint_watch_is_over(w),
+	      "it is tried again once it has changed and is at rest");
+
+	mkdir("dir/ckpt-00000006", 0777);
+	mkdir("dir/ckpt-00000008", 0777);
+	ok(looks(w) && offers(w, "dir/ckpt-00000006") &&
+	   checkpoint_watch_refuse(w) && offers(w, "dir/ckpt-00000008") &&
+	   checkpoint_watch_refuse(w));
+	files_text("dir/ckpt-00000006/a", "a");
+	ok(looks(w) && offers(w, NULL) && looks(w) &&
+	   gives(w, "dir/ckpt-00000006"));
+	files_text("dir/ckpt-00000004/a", "abc");
+	named(looks(w) && offers(w, NULL) && looks(w) && offers(w, NULL),
+	      "none is tried again once a later one was used");
+	ok(!checkpoint_watch_is_over(w));
+	remove("dir/ckpt-00000008");
+	checkpoint_watch_after(w, 6, true);
+	named(looks(w) && offers(w, NULL) && checkpoint_watch_is_over(w),
+	      "one that was removed is not waited for");
+	checkpoint_watch_close(w);
+	remove("dir/ckpt-00000004/a");
+	remove("dir/ckpt-00000006/a");
+	remove("dir/ckpt-00000004");
+	remove("dir/ckpt-00000006");
 	remove("dir");
 }
 
@@ -116,6 +177,7 @@ main(void)
 	files_begin();
 	test_folder();
 	test_missed();
+	test_refused();
 	files_end();
 	return tap_done();
 }
