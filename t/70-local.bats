@@ -157,6 +157,34 @@ directory"
 	assert_output --partial "/nonexistent/log"
 }
 
+@test "a log that is moved away, or removed, is begun again" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/sh
+		[ "$1" != --check ] || exit 0
+		exec <<-END
+			1
+			2
+			3
+		END
+		while read -r line; do
+			echo "ps-work: line $line" >&2
+			until [ -e "go$line" ]; do :; done
+		done
+		exit 0
+	EOT
+	run -0 ps-local --log=turned -w 1 sh -c '
+		until grep line turned; do :; done 2>/dev/null
+		mv turned turned.1
+		touch go1
+		until grep line turned; do :; done 2>/dev/null
+		rm turned
+		touch go2
+		until grep line turned; do :; done 2>/dev/null
+		touch go3'
+	run -0 grep -h line turned.1 turned
+	assert_output $'ps-work[0]: line 1\nps-work[0]: line 3'
+}
+
 @test "the workers' options reach each of them, with its index" {
 	stand_in ps-work <<-'EOT'
 		#!/bin/sh

@@ -194,8 +194,16 @@ sums() {
 	await_results 1
 	exec 6< <(exec tail -n +1 -f --pid="$coord" log 3>&- 7>&-)
 	ask_progress
-	ends
 	assert_equal "$(wc -l <log)" 1
+	# A log that is moved away, or removed, is begun again.
+	for away in "mv log log.1" "rm log"; do
+		$away
+		kill -USR1 "$coord"
+		timeout 20 sh -c 'until [ -s log ]; do :; done'
+		assert_equal "$(wc -l <log)" 1
+	done
+	ends
+	assert_equal "$(wc -l <log.1)" 1
 }
 
 @test "a coordinator that gets SIGUSR1 again and again loses no step" {

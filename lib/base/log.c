@@ -2,13 +2,26 @@
 
 #include "base/visible.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *log_name = "?";
 static enum log_level log_level = LOG_NORMAL;
 static FILE *log_file;
+static const char *log_path;		/* of log_file */
+
+static FILE *
+open_log(const char *path)
+{
+	FILE *file = fopen(path, "ae");
+
+	if (file)
+		setvbuf(file, NULL, _IOLBF, 0);
+	return file;
+}
 
 int
 log_begin(const char *name, enum log_level level, const char *path,
@@ -18,15 +31,38 @@ log_begin(const char *name, enum log_level level, const char *path,
 	log_level = level;
 	if (!path)
 		return 0;
-
-	FILE *file = fopen(path, "ae");
-
-	if (!file)
+	log_file = open_log(path);
+	if (!log_file)
 		return fail_sys(f, FAIL_CREATE, "cannot write the log %s",
 				path);
-	setvbuf(file, NULL, _IOLBF, 0);
-	log_file = file;
+	log_path = path;
 	return 0;
+}
+
+bool
+log_is_moved(const char *path, int fd)
+{
+	struct stat ours, now;
+
+	if (fstat(fd, &ours) < 0 || !S_ISREG(ours.st_mode))
+		return false;
+	if (stat(path, &now) < 0)
+		return errno == ENOENT;
+	return S_ISREG(now.st_mode) && (now.st_ino != ours.st_ino ||
+					now.st_dev != ours.st_dev);
+}
+
+/* A log that cannot be begun again is written on where it is. */
+static void
+follow_path(void)
+{
+	FILE *file = log_is_moved(log_path, fileno(log_file)) ?
+		open_log(log_path) : NULL;
+
+	if (!file)
+		return;
+	fclose(log_file);
+	log_file = file;
 }
 
 /* One fputs() is one write(), so that the lines of several programs that share
@@ -39,6 +75,8 @@ write_line(const char *format, va_list args)
 	vsnprintf(text, sizeof(text), format, args);
 	visible_copy(shown, sizeof(shown), text, strlen(text));
 	snprintf(line, sizeof(line), "%.24s: %s\n", log_name, shown);
+	if (log_file)
+		follow_path();
 	fputs(line, log_file ? log_file : stderr);
 }
 

@@ -9,17 +9,25 @@
 
 #include "base/fail.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum log_level { LOG_QUIET, LOG_NORMAL, LOG_VERBOSE };
 
 /*
  * Set the name and the level of this program, and append to a file; a path of
- * NULL is standard error.  The name is borrowed.  Return 0, or -1
- * (FAIL_CREATE).
+ * NULL is standard error.  The name and the path are borrowed.
+ * Return 0, or -1 (FAIL_CREATE).
  */
 int log_begin(const char *name, enum log_level, const char *path,
 	      struct fail *);
+
+/*
+ * Is the log, which is open at a descriptor, no longer the plain file of this
+ * path, since that was moved away, as logrotate does, or removed?  Then it is
+ * opened again before the next line.  log_begin()'s file is.
+ */
+bool log_is_moved(const char *path, int fd);
 
 /* Always written: the reason why the program ends. */
 void log_error(const char *format, ...)

@@ -846,11 +846,36 @@ wait_ms(const struct local_cluster *l)
 		l->deadline - now < 60000 ? (int)(l->deadline - now) : 60000;
 }
 
+static int
+open_log(const char *path)
+{
+	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
+		    O_NOCTTY | O_CLOEXEC, 0666);
+}
+
+/* A log that cannot be begun again is written on where it is. */
+static void
+follow_log(struct local_cluster *l)
+{
+	const char *path = l->options->log;
+	const int to = path && log_is_moved(path, l->log.to) ? open_log(path) :
+		-1;
+
+	if (to < 0)
+		return;
+	spawn_close(&l->log.to);
+	l->log.to = to;
+}
+
 /* Handle what happens; return false if the time has passed. */
 static bool
 receive(struct local_cluster *l)
 {
 	const bool full = log_mux_is_full(&l->log);
+
+	if (full)
+		follow_log(l);
+
 	struct pollfd fd[] = {
 		{ .fd = l->signals, .events = POLLIN },
 		{ .fd = full ? -1 : l->epoll, .events = POLLIN },
@@ -921,9 +946,7 @@ open_all(struct local_cluster *l, struct fail *f)
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (l->error < 0 || l->signals < 0 || l->epoll < 0)
 		return fail_sys(f, FAIL_AGAIN, "cannot hear anybody");
-	l->log.to = !log ? STDERR_FILENO :
-		open(log, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
-		     O_NOCTTY | O_CLOEXEC, 0666);
+	l->log.to = !log ? STDERR_FILENO : open_log(log);
 	if (l->log.to < 0)
 		return fail_sys(f, FAIL_CREATE, "cannot write the log %s",
 				log);
