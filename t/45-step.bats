@@ -350,6 +350,18 @@ os.kill(os.getpid(), 9) if ok else 0'" train.svm -- \
 	[ "$(cat ./*.seed | sort -u | wc -l)" = 40 ]
 }
 
+@test "no step of a run has the seed of a step of another run" {
+	local seed
+	for seed in 0 1 2 3; do
+		echo train 32 | ps-local -q -- --repeat --step="$fit '*' '
+print(r[\"seed\"], file=open(\"seeds\", \"a\"))'" train.svm -- \
+			ps-coord -q -m model.ps -B 4 --seed=$seed \
+			--results=errors
+	done
+	[ "$(wc -l <seeds)" = 128 ]
+	[ "$(sort -u seeds | wc -l)" = 128 ]
+}
+
 @test "a request's arguments reach the program, its result the line" {
 	printf '%s\n' '{"id":"a","steps":2,"args":{"x": 0.10, "y":["}"]}}' \
 		'{"step":"fit","args":{}}' train \

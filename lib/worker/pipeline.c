@@ -2,6 +2,7 @@
 
 #include "base/fiber.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "model/accumulate.h"
 #include "model/compute.h"
 #include "worker/residuals.h"
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 
 #define IN_FLIGHT	3	/* one pulled for, one computed, one pushed */
+#define STEP_STREAM	0x73746570u		/* "step" */
 
 /*
  * The stages of a step.
@@ -878,6 +880,14 @@ check_pulled(const struct pipeline *p, struct inflight *s)
 	return 0;
 }
 
+/* Return the seed of a step, before its replicas.  It is mixed: the steps of
+   another run have other seeds, and not the same ones in another order. */
+static uint64_t
+step_seed(const struct pipeline *p, uint64_t step)
+{
+	return rng_at(p->o.plan->seed, STEP_STREAM, step);
+}
+
 /* Compute all batches of a step; their sum is clipped, and checked to be
    finite. */
 static int
@@ -886,7 +896,7 @@ train_batches(struct pipeline *p, struct inflight *s)
 	const uint64_t batches = p->o.plan->batches;
 	const struct accumulation how = {
 		.batch = &s->batch, .size = s->lease->batch / batches,
-		.seed = p->o.plan->seed ^ (s->step + 1),
+		.seed = step_seed(p, s->step),
 		.first = s->lease->replica * batches, .step = s->step
 	};
 
@@ -909,7 +919,7 @@ is_asked(const struct pipeline *p, const struct inflight *s)
 static uint64_t
 seed_of(const struct pipeline *p, const struct inflight *s)
 {
-	return p->o.plan->seed ^ (s->step + 1) ^ s->lease->replica << 40;
+	return step_seed(p, s->step) ^ s->lease->replica << 40;
 }
 
 static int
