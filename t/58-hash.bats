@@ -214,6 +214,36 @@ assert not [name for name in c.files if "keys" in name]
 	done
 }
 
+@test "the counts of a table whose rows were all evicted survive a restart" {
+	local by='schedule=exponential_decay decay_steps=10 decay_rate=.5'
+
+	cat >empty.ps <<-END
+		input    x sparse[hash]
+		label    y float
+		o = linear x use_bias=0 evict=age:2
+		loss     mean_squared_error o
+		optimizer adam $by
+	END
+	cases() {	# LINE - 10 examples
+		yes "$1" | head -n 10
+	}
+	{ cases "1 3:1 7:2"; cases 1; } >first.svm
+	cases "1 7:1" >second.svm
+	trains() {	# DIR FILES
+		ps-local -q -w 1 -s 2 -C "$PWD/$1" -- "${@:2}" -- \
+			ps-coord -m empty.ps -B 1 --seed=7 --mode=sync \
+			--checkpoint="$1" --restore=latest --results=none
+	}
+	mkdir once twice
+	echo train 30 | trains once first.svm second.svm
+	echo train 20 | trains twice first.svm
+	assert_equal "$(ps-ckpt show twice | grep -c kernel)" 0
+	echo train 10 | trains twice second.svm
+	run -0 ps-ckpt show once
+	assert_output --regexp "o/kernel/keys.*30 updates"
+	run -0 ps-ckpt diff --slots once twice
+}
+
 @test "a row that is too old is not pulled" {
 	cat >old.ps <<-END
 		input    i id rows=hash

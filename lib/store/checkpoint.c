@@ -20,6 +20,7 @@ struct checkpoint {
 	struct checkpoint_entry *entry;
 	size_t *first;			/* for each entry: its first member */
 	size_t entries;
+	struct checkpoint_entry *empty;
 };
 
 /* Make an entry for each array, whose members stand side by side. */
@@ -54,6 +55,13 @@ index_entries(struct checkpoint *c)
 			e->since = m->since;
 		e->begun = m->begun;
 	}
+	c->empty = mem_alloc(p->empties, sizeof(*c->empty));
+	for (size_t i = 0; i < p->empties; i++)
+		c->empty[i] = (struct checkpoint_entry){
+			.variable = p->empty[i].variable, .slot = "",
+			.updates = p->empty[i].updates,
+			.since = p->empty[i].since, .begun = p->empty[i].begun,
+		};
 }
 
 /* Return "ckpt-00000300" for "DIR/ckpt-00000300/"; made for a path without a
@@ -136,6 +144,7 @@ checkpoint_close(struct checkpoint *c)
 	parts_release(&c->parts);
 	manifest_release(&c->manifest);
 	free(c->entry);
+	free(c->empty);
 	free(c->first);
 	free(c->folder);
 	free(c->path);
@@ -181,6 +190,13 @@ checkpoint_entries(const struct checkpoint *c, size_t *count)
 {
 	*count = c->entries;
 	return c->entry;
+}
+
+const struct checkpoint_entry *
+checkpoint_empty(const struct checkpoint *c, size_t *count)
+{
+	*count = c->parts.empties;
+	return c->empty;
 }
 
 const struct checkpoint_entry *

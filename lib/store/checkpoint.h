@@ -40,8 +40,9 @@ struct checkpoint_array {
 	uint64_t updates;		/* of the variable, so far */
 	uint64_t since, begun;		/* see struct checkpoint_counts */
 
-	/* In place of pieces: the rows of a table, in order of key; from each
-	   row the floats from column on, or, for the slots id and update, a
+	/* In place of pieces: the rows of a table, in order of key, or no
+	   rows at all, so that only its counts are kept; from each row the
+	   floats from column on, or, for the slots id and update, a
 	   number. */
 	const struct table *table;
 	size_t column;
@@ -228,6 +229,11 @@ struct checkpoint_entry {
 };
 const struct checkpoint_entry *checkpoint_entries(const struct checkpoint *,
 						  size_t *count);
+
+/* The parts of hashed tables that have no rows, and hence no entry: only their
+   names and counts are known. */
+const struct checkpoint_entry *checkpoint_empty(const struct checkpoint *,
+						size_t *count);
 /* Return an entry, or NULL. */
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *,
 					       const char *variable,

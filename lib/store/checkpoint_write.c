@@ -151,6 +151,12 @@ write_array(struct tar_writer *tar, const struct checkpoint_array *array,
 	return r;
 }
 
+static bool
+is_empty(const struct checkpoint_array *a)
+{
+	return a->table && a->rows.count == 0;
+}
+
 /* The caller is our own code, but files outlive it: find its mistakes before
    they are written. */
 static int
@@ -164,6 +170,8 @@ check_arrays(const struct checkpoint_array *array, size_t arrays,
 
 		if (manifest_check_names(a->variable, a->slot, f) < 0)
 			return -1;
+		if (is_empty(a))
+			continue;
 		for (size_t k = 0; k < a->pieces; k++)
 			n += a->piece[k].count;
 		if (!shape_sound(&a->shape) || a->rows.count == 0 ||
@@ -202,8 +210,9 @@ write_tar(const char *path, struct manifest_part *m,
 	struct tar_writer *tar = tar_create(path, f);
 	int r = tar ? 0 : -1;
 
-	for (size_t i = 0; r == 0 && i < m->count; i++)
-		r = write_array(tar, &array[i], &m->member[i], f);
+	for (size_t i = 0; r == 0 && i < m->count; array++)
+		if (!is_empty(array))
+			r = write_array(tar, array, &m->member[i++], f);
 	if (r == 0)
 		r = write_manifest(tar, m, f);
 	if (r == 0)
@@ -230,11 +239,12 @@ checkpoint_write_part(const char *dir, const char *name, size_t i, size_t n,
 	struct manifest_part m = {
 		.name = mem_text(name), .part = i, .parts = n,
 		.member = mem_alloc(arrays, sizeof(*m.member)),
-		.count = arrays,
+		.empty = mem_alloc(arrays, sizeof(*m.empty)),
 	};
 
 	for (size_t k = 0; k < arrays; k++)
-		m.member[k] = (struct manifest_member){
+		*(is_empty(&array[k]) ? &m.empty[m.empties++] :
+		  &m.member[m.count++]) = (struct manifest_member){
 			.variable = mem_text(array[k].variable),
 			.slot = mem_text(array[k].slot),
 			.shape = array[k].shape,

@@ -172,6 +172,31 @@ shape_json(struct shape s)
 	return list;
 }
 
+static void
+set_counts(json_t *item, const struct manifest_member *m)
+{
+	set_key(item, "updates", json_number(m->updates));
+	if (m->since > 0)
+		set_key(item, "since", json_number(m->since));
+	if (m->begun > 0)
+		set_key(item, "begun", json_integer((json_int_t)m->begun));
+}
+
+static json_t *
+empty_json(const struct manifest_part *p)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->empties; i++) {
+		json_t *item = json_object();
+
+		set_key(item, "variable", json_string(p->empty[i].variable));
+		set_counts(item, &p->empty[i]);
+		json_array_append_new(list, item);
+	}
+	return list;
+}
+
 void
 manifest_part_write(const struct manifest_part *p, struct text *out)
 {
@@ -188,12 +213,7 @@ manifest_part_write(const struct manifest_part *p, struct text *out)
 		set_key(item, "shape", shape_json(m->shape));
 		set_key(item, "first", json_number(m->rows.first));
 		set_key(item, "rows", json_number(m->rows.count));
-		set_key(item, "updates", json_number(m->updates));
-		if (m->since > 0)
-			set_key(item, "since", json_number(m->since));
-		if (m->begun > 0)
-			set_key(item, "begun",
-				json_integer((json_int_t)m->begun));
+		set_counts(item, m);
 		set_key(item, "size", json_number(m->size));
 		set_key(item, "hash", json_string(m->hash));
 		json_array_append_new(list, item);
@@ -204,6 +224,8 @@ manifest_part_write(const struct manifest_part *p, struct text *out)
 	set_key(object, "part", json_number(p->part));
 	set_key(object, "parts", json_number(p->parts));
 	set_key(object, "members", list);
+	if (p->empties > 0)
+		set_key(object, "empty", empty_json(p));
 	add_hashed(object, out);
 }
 
@@ -437,21 +459,57 @@ read_shape(const json_t *list, struct shape *s)
 }
 
 static int
+read_counts(struct manifest_member *m, json_t *item, const char *variable,
+	    struct fail *f)
+{
+	json_int_t updates, since = 0, begun = 0;
+	json_error_t error;
+
+	if (json_unpack_ex(item, &error, 0, "{s:I, s?I, s?I}", "updates",
+			   &updates, "since", &since, "begun", &begun) < 0)
+		return fail_unpack(&error, f);
+	if (updates < 0 || since < 0 || since > updates)
+		return fail(f, FAIL_DATA, "'%s': numbers out of range",
+			    variable);
+	m->updates = (uint64_t)updates;
+	m->since = (uint64_t)since;
+	m->begun = (uint64_t)begun;
+	return 0;
+}
+
+static int
+read_empty(struct manifest_member *m, json_t *item, struct fail *f)
+{
+	const char *variable;
+	json_error_t error;
+
+	if (json_unpack_ex(item, &error, 0, "{s:s}", "variable",
+			   &variable) < 0)
+		return fail_unpack(&error, f);
+	if (has_hidden(item))
+		return fail(f, FAIL_DATA, "'%.80s': a string holds a NUL",
+			    variable);
+	if (manifest_check_names(variable, "", f) < 0 ||
+	    read_counts(m, item, variable, f) < 0)
+		return -1;
+	m->variable = mem_text(variable);
+	m->slot = mem_text("");
+	return 0;
+}
+
+static int
 read_member(struct manifest_member *m, json_t *item, struct fail *f)
 {
-	json_int_t first, rows, updates, size, since = 0, begun = 0;
+	json_int_t first, rows, size;
 	const char *file, *variable, *slot, *hash;
 	json_error_t error;
 	json_t *shape;
 	int same;
 
 	if (json_unpack_ex(item, &error, 0, "{s:s, s:s, s:s, s:o, s:I, s:I, "
-			   "s:I, s:I, s:s, s?I, s?I}", "file", &file,
-			   "variable", &variable, "slot", &slot, "shape",
-			   &shape,
-			   "first", &first, "rows", &rows, "updates",
-			   &updates, "size", &size, "hash", &hash, "since",
-			   &since, "begun", &begun) < 0)
+			   "s:I, s:s}", "file", &file, "variable", &variable,
+			   "slot", &slot, "shape", &shape, "first", &first,
+			   "rows", &rows, "size", &size, "hash", &hash) < 0)
 		return fail_unpack(&error, f);
 	if (has_hidden(item))
 		return fail(f, FAIL_DATA, "'%.80s': a string holds a NUL",
@@ -460,18 +518,16 @@ read_member(struct manifest_member *m, json_t *item, struct fail *f)
 		return -1;
 	if (!read_shape(shape, &m->shape))
 		return fail(f, FAIL_DATA, "'%s': malformed shape", variable);
-	if (first < 0 || rows < 1 || updates < 0 || size < 0 ||
-	    since < 0 || since > updates ||
+	if (first < 0 || rows < 1 || size < 0 ||
 	    (size_t)first >= shape_rows(m->shape) ||
 	    (size_t)rows > shape_rows(m->shape) - (size_t)first)
 		return fail(f, FAIL_DATA, "'%s': numbers out of range",
 			    variable);
 	if (!is_sound_hash(hash))
 		return fail(f, FAIL_DATA, "'%s': malformed hash", variable);
+	if (read_counts(m, item, variable, f) < 0)
+		return -1;
 	m->rows = (struct rows){ (size_t)first, (size_t)rows };
-	m->updates = (uint64_t)updates;
-	m->since = (uint64_t)since;
-	m->begun = (uint64_t)begun;
 	m->size = (uint64_t)size;
 	memcpy(m->hash, hash, HASH_TEXT);
 	m->variable = mem_text(variable);
@@ -491,7 +547,7 @@ int
 manifest_part_read(struct manifest_part *p, const char *text, size_t size,
 		   struct fail *f)
 {
-	json_t *o = read_hashed(text, size, f), *list, *item;
+	json_t *o = read_hashed(text, size, f), *list, *item, *empty = NULL;
 	json_int_t part, parts;
 	json_error_t error;
 	const char *name;
@@ -500,9 +556,9 @@ manifest_part_read(struct manifest_part *p, const char *text, size_t size,
 
 	if (!o || check_format(o, f) < 0)
 		goto out;
-	if (json_unpack_ex(o, &error, 0, "{s:s, s:I, s:I, s:o}", "name",
-			   &name, "part", &part, "parts", &parts, "members",
-			   &list) < 0) {
+	if (json_unpack_ex(o, &error, 0, "{s:s, s:I, s:I, s:o, s?o}",
+			   "name", &name, "part", &part, "parts", &parts,
+			   "members", &list, "empty", &empty) < 0) {
 		fail_unpack(&error, f);
 		goto out;
 	}
@@ -525,7 +581,15 @@ manifest_part_read(struct manifest_part *p, const char *text, size_t size,
 		p->member[i].part = p->part;
 		r = read_member(&p->member[i], item, f);
 		if (r < 0)
-			break;
+			goto out;
+	}
+	p->empty = mem_alloc(json_array_size(empty), sizeof(*p->empty));
+	json_array_foreach(empty, i, item) {
+		p->empties = i + 1;
+		p->empty[i].part = p->part;
+		r = read_empty(&p->empty[i], item, f);
+		if (r < 0)
+			goto out;
 	}
 out:
 	json_decref(o);
@@ -537,7 +601,10 @@ manifest_part_release(struct manifest_part *p)
 {
 	for (size_t i = 0; i < p->count; i++)
 		manifest_member_release(&p->member[i]);
+	for (size_t i = 0; i < p->empties; i++)
+		manifest_member_release(&p->empty[i]);
 	free(p->member);
+	free(p->empty);
 	free(p->name);
 	*p = (struct manifest_part){ 0 };
 }

@@ -65,6 +65,9 @@ struct manifest_part {
 	size_t part, parts;
 	struct manifest_member *member;
 	size_t count;
+	struct manifest_member *empty;	/* tables without rows: names and
+					   counts only */
+	size_t empties;
 };
 
 /* Append its text; or read a text of size bytes.  Return 0, or -1 (FAIL_DATA);

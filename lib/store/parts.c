@@ -94,6 +94,17 @@ check_member(struct manifest_member *m, const struct tar_member *found,
 	return check_array(m, file, f);
 }
 
+static void
+move_list(struct manifest_member **to, size_t *count,
+	  const struct manifest_member *from, size_t *n)
+{
+	*to = mem_resize(*to, *count + *n, sizeof(**to));
+	if (*n > 0)
+		memcpy(*to + *count, from, *n * sizeof(*from));
+	*count += *n;
+	*n = 0;
+}
+
 /* Check a part's members, then move them into the list of all. */
 static int
 move_members(struct parts *p, struct manifest_part *m,
@@ -108,13 +119,8 @@ move_members(struct parts *p, struct manifest_part *m,
 		if (check_member(&m->member[i], &index->member[i], file,
 				 verify, f) < 0)
 			return -1;
-	p->member = mem_resize(p->member, p->members + m->count,
-			       sizeof(*p->member));
-	if (m->count > 0)
-		memcpy(p->member + p->members, m->member,
-		       m->count * sizeof(*m->member));
-	p->members += m->count;
-	m->count = 0;
+	move_list(&p->member, &p->members, m->member, &m->count);
+	move_list(&p->empty, &p->empties, m->empty, &m->empties);
 	return 0;
 }
 
@@ -239,12 +245,15 @@ parts_release(struct parts *p)
 {
 	for (size_t i = 0; i < p->members; i++)
 		manifest_member_release(&p->member[i]);
+	for (size_t i = 0; i < p->empties; i++)
+		manifest_member_release(&p->empty[i]);
 	for (size_t i = 0; i < p->count; i++) {
 		if (p->file[i].fd >= 0)
 			close(p->file[i].fd);
 		free(p->file[i].path);
 	}
 	free(p->member);
+	free(p->empty);
 	free(p->file);
 	*p = (struct parts){ 0 };
 }

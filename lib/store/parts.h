@@ -25,6 +25,8 @@ struct parts {
 	struct manifest_member *member;	/* of all parts, sorted by variable,
 					   slot and row */
 	size_t members;
+	struct manifest_member *empty;	/* as in struct manifest_part */
+	size_t empties;
 };
 
 /* Return the path of part i of n, "FOLDER/shard-i-of-n.tar", for the caller to

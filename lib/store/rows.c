@@ -55,9 +55,10 @@ add_arrays(const struct variable *v, const struct table *t, bool waits,
 	const size_t width = waits ? 1 : shape_width(v->shape);
 	const size_t slots = v->optimizer && !waits ? v->optimizer->slots : 0;
 	const size_t rows = (size_t)table_rows(t);
+	const size_t arrays = rows > 0 ? 3 + slots : !waits && updates > 0;
 	struct checkpoint_array *a = to;
 
-	for (size_t i = 0; rows > 0 && i < 3 + slots; i++, a++) {
+	for (size_t i = 0; i < arrays; i++, a++) {
 		const bool numbers = i > slots;
 
 		*a = (struct checkpoint_array){
@@ -194,24 +195,35 @@ is_part(const struct checkpoint_entry *e, const struct variable *v,
 	return v->name[part.table] == '\0';
 }
 
-struct checkpoint_counts
-rows_counts(const struct checkpoint *from, const struct variable *v)
+static void
+add_counts(struct checkpoint_counts *c, const struct variable *v,
+	   const struct checkpoint_entry *e, size_t count)
 {
-	size_t count;
-	const struct checkpoint_entry *e = checkpoint_entries(from, &count);
-	struct checkpoint_counts c = { 0 };
 	bool ignored;
 
 	for (size_t i = 0; i < count; i++) {
 		if (v->hashed ? !is_part(&e[i], v, &ignored) :
 		    strcmp(e[i].variable, v->name) != 0)
 			continue;
-		if (e[i].updates > c.updates)
-			c.updates = e[i].updates;
-		if (e[i].since > c.since)
-			c.since = e[i].since;
-		c.begun = e[i].begun;
+		if (e[i].updates > c->updates)
+			c->updates = e[i].updates;
+		if (e[i].since > c->since)
+			c->since = e[i].since;
+		c->begun = e[i].begun;
 	}
+}
+
+struct checkpoint_counts
+rows_counts(const struct checkpoint *from, const struct variable *v)
+{
+	struct checkpoint_counts c = { 0 };
+	const struct checkpoint_entry *e;
+	size_t count;
+
+	e = checkpoint_entries(from, &count);
+	add_counts(&c, v, e, count);
+	e = checkpoint_empty(from, &count);
+	add_counts(&c, v, e, count);
 	return c;
 }
 
@@ -222,11 +234,11 @@ rows_restore(struct checkpoint *from, const struct variable *v,
 {
 	size_t count;
 	const struct checkpoint_entry *e = checkpoint_entries(from, &count);
+	const uint64_t before = rows_counts(from, v).updates;
 	bool waits;
 
-	for (size_t i = 0; i < count; i++)
-		if (is_part(&e[i], v, &waits) && e[i].updates > *updates)
-			*updates = e[i].updates;
+	if (before > *updates)
+		*updates = before;
 	table_update(t, *updates);
 	table_end_update(t);
 	for (size_t i = 0; i < count; i++) {

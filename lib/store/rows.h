@@ -30,7 +30,8 @@ bool rows_part(struct rows_part *, const char *name);
 /*
  * Describe the arrays that a checkpoint has of some ranges of keys of a hashed
  * variable; the table must not change until they are written.  There is room
- * for ROWS_ARRAYS; return how many there are, 0 if the table has no rows.  The
+ * for ROWS_ARRAYS; return how many there are.  A table without rows has one
+ * without rows, for its counts, or none if there were no updates.  The
  * caller frees the variable name of each array.
  */
 #define ROWS_ARRAYS	(2 * (3 + OPTIMIZER_SLOTS))
