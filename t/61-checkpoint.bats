@@ -366,6 +366,24 @@ $1; restore those inputs, or begin anew with --restore=none, or say\
 		'input c float[2] columns=b,a'
 }
 
+@test "the order in which a layer has its inputs side by side is compared" {
+	printf '%s\n' 'input c float' 'input d float' 'label y float' \
+		'h = dense c units=1' 'both = concat h d' \
+		'e = linear both' 'loss mean_squared_error e' >words.ps
+	printf '%s\n' c,d,y 1,2,1 >words.csv
+	words 0
+	sed -i 's/concat h d/concat d h/' words.ps
+	words 78
+	assert_equal "$stderr" "ps-coord: words/ckpt-00000002: was trained \
+with other inputs, so its rows would stand for other things: words.ps:5: both:\
+ the order of its inputs; restore those inputs, or begin anew with \
+--restore=none, or say --restore-as-is"
+	words 0 --restore-as-is
+	# Another input in its place is allowed.
+	sed -i 's/concat d h/concat c h/' words.ps
+	words 0
+}
+
 @test "a table is compared even if its input has another name" {
 	printf '%s\n' 'input c string vocab=a,b' 'label y float' \
 		'e = linear c' 'loss mean_squared_error e' >words.ps

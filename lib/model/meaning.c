@@ -1,7 +1,9 @@
 #include "model/meaning.h"
 
+#include "base/mem.h"
 #include "model/graph.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool
@@ -14,31 +16,34 @@ same_boundaries(const struct input *a, const struct input *b)
 }
 
 static bool
-has_column(const struct input *in, const char *name)
+has(char *const *names, size_t n, const char *name)
 {
-	for (size_t i = 0; i < in->column_count; i++)
-		if (strcmp(in->columns[i], name) == 0)
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
 			return true;
 	return false;
 }
 
-/*
- * Return whether the same columns are in another order: a mistake, while
- * columns with other names are not.
- */
+/* Return whether the same names are in another order: a mistake, while other
+   names are not. */
 static bool
-reordered(const struct input *a, const struct input *b)
+reordered(char *const *a, char *const *b, size_t n)
 {
 	bool moved = false;
 
-	if (a->column_count != b->column_count)
-		return a->crossed;
-	for (size_t i = 0; i < a->column_count; i++) {
-		if (!has_column(a, b->columns[i]))
+	for (size_t i = 0; i < n; i++) {
+		if (!has(a, n, b[i]))
 			return false;
-		moved = moved || strcmp(a->columns[i], b->columns[i]) != 0;
+		moved = moved || strcmp(a[i], b[i]) != 0;
 	}
 	return moved;
+}
+
+static bool
+other_order(const struct input *a, const struct input *b)
+{
+	return a->column_count != b->column_count ? a->crossed :
+		reordered(a->columns, b->columns, a->column_count);
 }
 
 /* Return the first difference in how two inputs get their ids; or NULL. */
@@ -58,7 +63,14 @@ difference(const struct input *was, const struct input *is)
 		return "its zero_based";
 	if (was->crossed != is->crossed)
 		return "its cross";
-	return reordered(was, is) ? "the order of its columns" : NULL;
+	return other_order(was, is) ? "the order of its columns" : NULL;
+}
+
+static void
+add(struct text *to, const char *where, const char *name, const char *what)
+{
+	text_add(to, "%s%s: %s: %s", to->size > 0 ? ", " : "", where, name,
+		 what);
 }
 
 static void
@@ -67,8 +79,7 @@ compare(const struct input *was, const struct input *is, struct text *to)
 	const char *what = was && is ? difference(was, is) : NULL;
 
 	if (what)
-		text_add(to, "%s%s: %s: %s", to->size > 0 ? ", " : "",
-			 is->where, is->name, what);
+		add(to, is->where, is->name, what);
 }
 
 static const struct input *
@@ -111,6 +122,40 @@ compare_tables(const struct model *was, const struct model *is,
 	}
 }
 
+/* Return the names of a layer's inputs; the caller frees the list alone. */
+static char **
+input_names(const struct node *n)
+{
+	char **names = mem_alloc(n->ins, sizeof(*names));
+
+	for (size_t i = 0; i < n->ins; i++)
+		names[i] = n->in[i]->name;
+	return names;
+}
+
+/* Compare the layers that put others side by side: the order of these is that
+   of the rows of the next layer's kernel. */
+static void
+compare_layers(const struct model *was, const struct model *is,
+	       struct text *to)
+{
+	for (size_t i = 0; i < is->nodes; i++) {
+		const struct node *b = is->node[i];
+		const struct node *a = model_find(was, b->name);
+		char **olds, **news;
+
+		if (!b->layer || strcmp(b->kind, "concat") != 0 || !a ||
+		    a->layer != b->layer || a->ins != b->ins)
+			continue;
+		olds = input_names(a);
+		news = input_names(b);
+		if (reordered(olds, news, b->ins))
+			add(to, b->where, b->name, "the order of its inputs");
+		free(olds);
+		free(news);
+	}
+}
+
 void
 meaning_compare(const struct model *was, const struct model *is,
 		struct text *to)
@@ -119,4 +164,5 @@ meaning_compare(const struct model *was, const struct model *is,
 		compare(find_input(was, is->input[i].name), &is->input[i], to);
 	compare_tables(was, is, to);
 	compare(model_label(was), model_label(is), to);
+	compare_layers(was, is, to);
 }
