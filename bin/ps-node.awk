@@ -90,6 +90,12 @@ function find_launcher() {
 		servers = beside == ""
 }
 
+function add_host(name) {
+	if (count >= 65536)
+		fail("more than 65536 hosts are listed")
+	host[++count] = name
+}
+
 # All names that s stands for, with the first brackets resolved.
 function expand(s,    p, q, ranges, n, i, k, ends, form) {
 	p = index(s, "[")
@@ -97,14 +103,12 @@ function expand(s,    p, q, ranges, n, i, k, ends, form) {
 	if (p ? q < p : q)
 		fail("'" s "' in the list of hosts has no matching brackets")
 	if (!p) {
-		if (count > 65536)
-			fail("more than 65536 hosts are listed")
-		host[++count] = s
+		add_host(s)
 		return
 	}
 	n = q > p + 1 ? split(substr(s, p + 1, q - p - 1), ranges, ",") : 1
 	if (ranges[1] ~ /:/) {			# an address of IPv6
-		host[++count] = ranges[1]
+		add_host(ranges[1])
 		return
 	}
 	for (i = 1; i <= n; i++) {
@@ -160,7 +164,7 @@ function spread(    n, i, x, each, left, more) {
 		x = 1
 		if (match(each[i], /\(x/))
 			x = substr(each[i], RSTART + 2) + 0
-		while (x-- > 0)
+		while (x-- > 0 && nodes < count)
 			left[++nodes] = each[i] + 0
 	}
 	do {
@@ -234,15 +238,20 @@ BEGIN {
 {
 	name = $1
 	slots = 1
-	if (match($0, /[ \t]slots *= */))
-		slots = substr($0, RSTART + RLENGTH) + 0
-	else if (name ~ /^[^:]+:[0-9]+$/) {
-		slots = substr(name, index(name, ":") + 1) + 0
-		sub(/:.*/, "", name)
+	if (match($0, /[ \t]slots *= */)) {
+		slots = substr($0, RSTART + RLENGTH)
+		sub(/[ \t].*/, "", slots)
+	} else if (name ~ /^([^:]+|\[.*\]):[^:]*$/) {
+		slots = name
+		sub(/.*:/, "", slots)
+		sub(/:[^:]*$/, "", name)
 	}
-	gsub(/[][]/, "", name)
+	if (slots !~ /^[0-9]+$/)
+		fail(hosts ":" NR ": '" slots "' is no number of slots")
+	if (name ~ /:/)				# an address of IPv6
+		gsub(/[][]/, "", name)
 	while (slots-- > 0)
-		host[++count] = name
+		add_host(name)
 }
 
 END {

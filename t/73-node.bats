@@ -145,6 +145,7 @@ shown() {
 	printf '%s\n' fe80::1 '[fe80::2]' ::3 b >hosts
 	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts=hosts
 	assert_output --partial '["[fe80::1]:2222"], "worker": {"1": "b:2222"'
+	printf '%s\n' '[fe80::1]:3' b >hosts
 	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts=<(cat hosts)
 	assert_output --partial '["[fe80::1]:2222"], "worker": {"1": "b:2222"'
 	told PMI_RANK=1 PMI_SIZE=3 -- --hosts='a,[fe80::2],fe80::3'
@@ -183,6 +184,17 @@ hosts is no name"
 		run -66 env JOB_COMPLETION_INDEX=1 ps-node --hosts="$file"
 		assert_output "ps-node: $file: there is no such file of hosts"
 	done
+	for slots in x -2 2.5 1e9; do
+		printf '%s\n' a "b slots=$slots max_slots=9" c d >hosts
+		run -78 env JOB_COMPLETION_INDEX=1 ps-node --hosts=hosts
+		assert_output "ps-node: hosts:2: '$slots' is no number of slots"
+	done
+	printf '%s\n' 'a slots=99999999999' >hosts
+	run -78 timeout 20 env JOB_COMPLETION_INDEX=1 ps-node --hosts=hosts
+	assert_output "ps-node: more than 65536 hosts are listed"
+	printf '%s\n' a 'n[1-3]' c >hosts
+	run -78 env JOB_COMPLETION_INDEX=1 ps-node --hosts=hosts
+	assert_output "ps-node: 'n[1-3]' in the list of hosts is no name"
 	for range in 3-1 a-c 1- 1-2-3 ''; do
 		run -78 env JOB_COMPLETION_INDEX=1 ps-node --hosts="n[$range]"
 		assert_output "ps-node: '$range' in the list of hosts is no \
@@ -431,6 +443,22 @@ started again"
 	EOT
 	run -137 ps-node --hosts=a,b,c --restarts=2 --worker
 	assert_equal "$(wc -l <begun)" 3
+	# A number may begin with zeros.
+	rm begun
+	run -137 ps-node --hosts=a,b,c --restarts=02 --worker
+	assert_equal "$(wc -l <begun)" 3
+}
+
+@test "a task that has no standard input is kept like others" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/sh
+		[ -e begun ] || { >begun; kill -KILL $$; }
+		head -c 1 2>/dev/null || echo "closed: $1" >&2
+	EOT
+	export OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3
+	run -0 sh -c 'exec ps-node --hosts=a,b,c --worker x <&-'
+	assert_output --partial "ps-work was ended by signal 9: it is started"
+	assert_line "closed: x"
 }
 
 @test "the programs of a ps-node that is killed end" {
