@@ -16,7 +16,8 @@ keep() {
 	{ sh -c 'kill -s HUP $$' && signal=TERM; } 2>/dev/null
 	trap 'tell HUP' HUP
 	trap 'tell $signal; signal=TERM' INT TERM
-	exec 3<&0
+	# A standard input that is closed cannot be read by the program, either.
+	{ command exec 3<&0; } 2>/dev/null || exec 3>/dev/null
 	watch_us
 	while :; do
 		sh -c 'echo $$ >&4; exec "$0" "$@" 4>&-' "$@" <&3 3<&- &
