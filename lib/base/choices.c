@@ -1,6 +1,8 @@
 #include "base/choices.h"
 
+#include <ctype.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,11 +14,18 @@ least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* Are two letters the same, be they capital or small? */
+static bool
+same(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
 /*
  * Return the fewest changes that make b of a: a letter left out, put in,
  * exchanged, or swapped with a neighbour, each place at most once (the "optimal
- * string alignment" distance).  row[i][j] is the distance of the first i
- * letters of a from the first j of b.
+ * string alignment" distance).  Capital and small letters are the same.
+ * row[i][j] is the distance of the first i letters of a from the first j of b.
  */
 static size_t
 distance(const char *a, size_t n, const char *b, size_t m)
@@ -31,9 +40,9 @@ distance(const char *a, size_t n, const char *b, size_t m)
 			row[i][j] = least(row[i - 1][j] + 1,
 					  row[i][j - 1] + 1);
 			row[i][j] = least(row[i][j], row[i - 1][j - 1] +
-					  (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-			    a[i - 2] == b[j - 1])
+					  !same(a[i - 1], b[j - 1]));
+			if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) &&
+			    same(a[i - 2], b[j - 1]))
 				row[i][j] = least(row[i][j],
 						  row[i - 2][j - 2] + 1);
 		}

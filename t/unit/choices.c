@@ -37,6 +37,9 @@ test_nearest(void)
 		{ "lerning_rat", "; did you mean learning_rate?" },
 		{ "learningrate", "; did you mean learning_rate?" },
 		{ "lrning_rte", "; did you mean learning_rate?" },
+		{ "LR", "; did you mean lr?" },
+		{ "AdaGrad", "; did you mean adagrad?" },
+		{ "LearningRate", "; did you mean learning_rate?" },
 		{ "rate", "" },
 		{ "momentum", "" },
 		{ "y", "" },		/* any letter is near another one */
