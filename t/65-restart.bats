@@ -316,6 +316,21 @@ gives_up() {
 	assert_output 2000
 }
 
+@test "a run with --queue that is resumed reads requests that were added" {
+	need_numpy
+	serve 0
+	serve 1
+	work
+	echo train 2000 >requests
+	coord -o results --every=300 --queue="ipc://$PWD/q" requests
+	lines 500
+	dies "$coord"
+	printf '%s\n' 'train 10' stop >>requests
+	coord -o results --every=300 --queue="ipc://$PWD/q" requests
+	wait "$coord"
+	counted 2010
+}
+
 # visiting - write data, and a model in which each record adds 1 to a weight of
 # its own.
 visiting() {

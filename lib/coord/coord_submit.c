@@ -1012,10 +1012,14 @@ submit_replayed(struct coord *c)
 }
 
 /* The lines that were read are in the journal.  All submitters are away: what
-   they had been sent is sent again when they return. */
+   they had been sent is sent again when they return.  The input of our own
+   requests may have more by now. */
 void
 submit_resume(struct coord *c)
 {
-	if (submitters_open(c->submitters))
-		submitters_kept(c->submitters);
+	if (!submitters_open(c->submitters))
+		return;
+	submitters_kept(c->submitters);
+	if (!c->told_to_stop)
+		submitters_reopen(c->submitters, SUBMITTER_OWN);
 }

@@ -339,6 +339,16 @@ submitters_close(struct submitters *s, size_t i)
 }
 
 void
+submitters_reopen(struct submitters *s, size_t i)
+{
+	struct submitter *one = &s->of[i];
+
+	one->closed = one->failure.kind != 0 &&
+		!(one->wishes & SUBMITTER_KEEP_GOING);
+	one->news = one->changed = true;
+}
+
+void
 submitters_close_all(struct submitters *s)
 {
 	for (size_t i = 0; i < s->count; i++)

@@ -94,6 +94,8 @@ uint64_t submitters_room(const struct submitters *, size_t);
 /* Takes no more requests: of this submitter; of any. */
 void submitters_close(struct submitters *, size_t);
 void submitters_close_all(struct submitters *);
+/* Takes requests again, unless one has failed and ended the others. */
+void submitters_reopen(struct submitters *, size_t);
 bool submitters_closed(const struct submitters *, size_t);
 /* Count requests that have not ended. */
 size_t submitters_pending(const struct submitters *, size_t);
