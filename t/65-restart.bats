@@ -316,6 +316,36 @@ gives_up() {
 	assert_output 2000
 }
 
+@test "a run is resumed with the requests that were read, and more" {
+	need_numpy
+	serve 0
+	serve 1
+	work
+	printf '%s\n' '# two phases' 'train 2000' join >requests
+	coord -o results --every=300 requests
+	lines 500
+	dies "$coord"
+	for line in 's/2000/1000/' '1s/two/2/' '1d' '3d'; do
+		sed "$line" requests >other
+		coord -o results --every=300 other
+		status=0
+		wait "$coord" || status=$?
+		assert_equal "$status" 65
+	done
+	run -0 cat "$log"
+	assert_output "ps-coord: other: 3 lines of requests were read before, \
+and it has only 2: put them back, or remove the journal to begin anew"
+	run -0 grep -h "are not those" ps-coord.*.log
+	assert_line --index 0 "ps-coord: other: the first 3 lines of requests \
+are not those that were read before: put them back, or remove the journal to \
+begin anew"
+	assert_equal "${#lines[@]}" 2
+	echo 'train 10' >>requests
+	coord -o results --every=300 requests
+	wait "$coord"
+	counted 2010
+}
+
 @test "a run with --queue that is resumed reads requests that were added" {
 	need_numpy
 	serve 0

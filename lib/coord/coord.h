@@ -118,16 +118,19 @@ void coord_free(struct coord *);
  *  - coord_replay() takes each record of the run that broke off: 0.
  *    FAIL_CONFIG: the record is of another model or plan; FAIL_DATA: it makes
  *    no sense.
- *  - coord_start() begins: 1 if it resumes that run, whose requests up to
- *    number *line were taken and whose first *written bytes of results were
- *    printed; 0 if the run is a new one.  FAIL_DATA: the newest checkpoint has
- *    steps that the journal does not have.
+ *  - coord_start() begins: 1 if it resumes that run, and sets how far it came;
+ *    0 if the run is a new one.  FAIL_DATA: the newest checkpoint has steps
+ *    that the journal does not have.
  */
+struct coord_progress {
+	uint64_t line;		/* the number of the last request line taken */
+	uint64_t lines_hash;	/* hash_chain() of all lines up to that one */
+	uint64_t written;	/* bytes of results that were printed */
+};
 int coord_check_journal(uint32_t kind, const void *, size_t, struct fail *);
 int coord_replay(struct coord *, uint32_t kind, const void *, size_t,
 		 struct fail *);
-int coord_start(struct coord *, uint64_t *line, uint64_t *written,
-		struct fail *);
+int coord_start(struct coord *, struct coord_progress *, struct fail *);
 
 /*
  * Takes note that all results until now are written: written bytes of them

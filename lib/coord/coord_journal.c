@@ -5,6 +5,7 @@
  */
 #include "coord/coord_journal.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "coord/coord_report.h"
 
@@ -36,11 +37,10 @@ struct journal_state {
 	uint64_t before;	/* bytes in front of the last fold, which */
 	bool settles;		/* waits for its steps to end */
 	struct text lines;	/* requests that are not in the journal yet */
-	uint64_t line;		/* the number of the last one */
+	struct coord_progress progress;
 	struct pack notes;	/* that are not in the journal yet; and */
 	uint64_t first, count;	/* steps done in a row, behind these */
 	uint64_t noted_ms;	/* when notes were last written */
-	uint64_t written;	/* bytes of results that are written */
 	bool waits;		/* a barrier was passed: nothing behind it is
 				   leased before the journal has that, */
 	bool waits_for_disk;	/* safe on disk */
@@ -234,14 +234,24 @@ journal_grow(struct coord *c, size_t bytes)
 	c->journal_state->bytes += RECORD_BYTES + bytes;
 }
 
-void
-journal_go_on(struct coord *c, uint64_t *line, uint64_t *written)
+struct coord_progress
+journal_progress(const struct coord *c)
 {
-	*line = c->journal_state->line;
-	*written = c->journal_state->written;
+	return c->journal_state->progress;
 }
 
 /* ---- requests ---- */
+
+void
+journal_count_line(struct coord *c, const char *line, size_t size,
+		   uint64_t number)
+{
+	struct coord_progress *p = &c->journal_state->progress;
+
+	if (number > p->line)
+		p->lines_hash = hash_chain(p->lines_hash, line, size);
+	p->line = number;
+}
 
 void
 journal_line(struct coord *c, const char *line, size_t size, uint64_t number)
@@ -252,7 +262,7 @@ journal_line(struct coord *c, const char *line, size_t size, uint64_t number)
 		return;
 	text_add_bytes(&k->lines, line, size);
 	text_add_bytes(&k->lines, "\n", 1);
-	k->line = number;
+	journal_count_line(c, line, size, number);
 }
 
 void
@@ -260,7 +270,8 @@ journal_add_lines(struct coord *c, const struct text *lines)
 {
 	struct pack out = { 0 };
 
-	pack_uint(&out, c->journal_state->line);
+	pack_uint(&out, c->journal_state->progress.line);
+	pack_uint(&out, c->journal_state->progress.lines_hash);
 	pack_blob(&out, lines->data, lines->size);
 	journal_add(c, JOURNAL_LINES, &out, true);
 	pack_release(&out);
@@ -284,9 +295,10 @@ journal_line_bytes(const struct coord *c)
 }
 
 void
-journal_last_line(struct coord *c, uint64_t number)
+journal_last_line(struct coord *c, uint64_t number, uint64_t hash)
 {
-	c->journal_state->line = number;
+	c->journal_state->progress.line = number;
+	c->journal_state->progress.lines_hash = hash;
 }
 
 /* ---- what ended ---- */
@@ -528,7 +540,7 @@ const struct pack *
 journal_notes(struct coord *c, uint64_t written, uint64_t now)
 {
 	c->journal_state->noted_ms = now;
-	c->journal_state->written = written;
+	c->journal_state->progress.written = written;
 	add_note(c, 0, 0, 0);
 	return &c->journal_state->notes;
 }
@@ -536,7 +548,7 @@ journal_notes(struct coord *c, uint64_t written, uint64_t now)
 uint64_t
 journal_written(const struct coord *c)
 {
-	return c->journal_state->written;
+	return c->journal_state->progress.written;
 }
 
 bool
@@ -554,7 +566,7 @@ journal_has_notes(struct coord *c)
 void
 journal_resume(struct coord *c, uint64_t written)
 {
-	c->journal_state->written = written;
+	c->journal_state->progress.written = written;
 }
 
 /* ---- what always holds ---- */

@@ -55,18 +55,23 @@ bool journal_numbers(enum journal_kind);
 void journal_replay(struct coord *, bool begin);
 bool journal_replays(const struct coord *);
 /* What was read: the number of the last record; the bytes of one more record;
-   the number of the last request line; the bytes of results written. */
+   the number of the last request line and the hash of all; the bytes of
+   results written. */
 void journal_count(struct coord *, uint64_t records);
 void journal_grow(struct coord *, size_t bytes);
-void journal_last_line(struct coord *, uint64_t number);
+void journal_last_line(struct coord *, uint64_t number, uint64_t hash);
 void journal_resume(struct coord *, uint64_t written);
 /* Returns the last two of these, as coord_start() does. */
-void journal_go_on(struct coord *, uint64_t *line, uint64_t *written);
+struct coord_progress journal_progress(const struct coord *);
 
 /* ---- request lines ---- */
 
-/* Takes a line, which journal_lines() writes with all others taken since;
-   journal_add_lines() writes these at once. */
+/* Counts a line of that number, unless it is not of the input that lines are
+   counted of and has the number of the line before it. */
+void journal_count_line(struct coord *, const char *line, size_t size,
+			uint64_t number);
+/* Takes and counts a line, which journal_lines() writes with all others taken
+   since; journal_add_lines() writes these at once. */
 void journal_line(struct coord *, const char *line, size_t size,
 		  uint64_t number);
 void journal_lines(struct coord *);

@@ -85,7 +85,7 @@ replay_run(struct coord *c, struct unpack *u, struct fail *f)
 static int
 replay_lines(struct coord *c, struct unpack *u)
 {
-	const uint64_t last = unpack_uint(u);
+	const uint64_t last = unpack_uint(u), hash = unpack_uint(u);
 	size_t size;
 	const char *lines = unpack_blob(u, &size);
 	uint64_t number = last + 1;
@@ -104,7 +104,7 @@ replay_lines(struct coord *c, struct unpack *u)
 			      c->now_ms);
 	}
 	free(copy);
-	journal_last_line(c, last);
+	journal_last_line(c, last, hash);
 	return 0;
 }
 
@@ -291,10 +291,9 @@ use_newest_checkpoint(struct coord *c)
 }
 
 int
-coord_start(struct coord *c, uint64_t *line, uint64_t *written,
-	    struct fail *f)
+coord_start(struct coord *c, struct coord_progress *progress, struct fail *f)
 {
-	journal_go_on(c, line, written);
+	*progress = journal_progress(c);
 	if (!c->o.journal)
 		return 0;
 	if (!c->resumed) {

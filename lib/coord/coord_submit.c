@@ -239,7 +239,7 @@ submit_own(struct coord *c, const char *line, size_t size, uint64_t number)
 	struct request r;
 
 	if (submitters_open(c->submitters)) {
-		journal_last_line(c, number);
+		journal_count_line(c, line, size, number);
 		note_line(c, NOTE_ASKED, SUBMITTER_OWN, number, line, size);
 	}
 	submitters_accept(c->submitters, SUBMITTER_OWN, line, size);
@@ -780,12 +780,13 @@ void
 submit_write(struct coord *c, bool whole, struct pack *out, uint64_t now)
 {
 	const struct submitters *s = c->submitters;
-	uint64_t line, written, count = 0;
+	const struct coord_progress progress = journal_progress(c);
+	uint64_t count = 0;
 
 	if (!submitters_open(s))
 		return;
-	journal_go_on(c, &line, &written);
-	pack_uint(out, line);
+	pack_uint(out, progress.line);
+	pack_uint(out, progress.lines_hash);
 	pack_uint(out, c->told_to_stop);
 	submitters_write_turns(s, out);
 	for (size_t i = 0; i < submitters_count(s); i++)
@@ -804,12 +805,12 @@ int
 submit_replay(struct coord *c, struct unpack *in)
 {
 	struct submitters *s = c->submitters;
-	uint64_t line, written;
+	uint64_t line;
 
 	if (!submitters_open(s))
 		return 0;
 	line = unpack_uint(in);
-	journal_last_line(c, line);
+	journal_last_line(c, line, unpack_uint(in));
 	if (unpack_uint(in))
 		stop_submitters(c);
 	submitters_read_turns(s, in);
@@ -821,8 +822,7 @@ submit_replay(struct coord *c, struct unpack *in)
 			return -1;
 		report_read_owner(c, i, in);
 	}
-	journal_go_on(c, &line, &written);
-	submitters_read_printed(s, written);
+	submitters_read_printed(s, journal_progress(c).written);
 	return 0;
 }
 

@@ -310,19 +310,21 @@ journal_file_begin(struct journal_file *j, struct coord *coord,
 		   struct stream *in, const char *output, uint64_t *written,
 		   struct fail *f)
 {
-	uint64_t line;
+	struct coord_progress before;
 	const int fd = replay_all(j, coord, f) < 0 ? -1 :
 		stream_create(output, f);
 	/* Without an output no run is begun, and so none can break off. */
-	int resumed = fd < 0 ? -1 : coord_start(coord, &line, written, f);
+	int resumed = fd < 0 ? -1 : coord_start(coord, &before, f);
 
 	if (resumed > 0 && stream_is_file(in->fd))
-		resumed = stream_pass(in, line, f) < 0 ? -1 : 1;
-	else if (resumed > 0 && line > 0)
+		resumed = stream_pass(in, before.line, before.lines_hash,
+				      f) < 0 ? -1 : 1;
+	else if (resumed > 0 && before.line > 0)
 		log_warn("%s cannot be rewound: %llu lines were read before "
 			 "the restart, and whether lines that come now were "
 			 "among them is unknown", in->name,
-			 (unsigned long long)line);
+			 (unsigned long long)before.line);
+	*written = resumed < 0 ? 0 : before.written;
 	if (resumed >= 0 && (!output ||
 			     (resumed > 0 ? stream_check : stream_cut)
 				(fd, output, *written, f) == 0)) {

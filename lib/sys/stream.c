@@ -1,5 +1,6 @@
 #include "sys/stream.h"
 
+#include "base/hash.h"
 #include "store/disk.h"
 
 #include <errno.h>
@@ -66,33 +67,6 @@ stream_read(struct stream *in, struct fail *f)
 	return 0;
 }
 
-int
-stream_pass(struct stream *in, uint64_t lines, struct fail *f)
-{
-	off_t at = lseek(in->fd, 0, SEEK_CUR);
-	char bytes[READ_BYTES], last = '\n';
-	uint64_t found = 0;
-	ssize_t n;
-
-	in->skip = lines;
-	while ((n = pread(in->fd, bytes, sizeof(bytes), at)) > 0) {
-		for (ssize_t i = 0; i < n; i++)
-			found += bytes[i] == '\n';
-		last = bytes[n - 1];
-		at += n;
-	}
-	if (n < 0)
-		return fail_sys(f, FAIL_IO, "cannot read %s", in->name);
-	found += last != '\n';
-	if (found >= lines)
-		return 0;
-	return fail(f, FAIL_DATA, "%s: %llu lines of requests were read "
-		    "before, and it has only %llu: put them back, or remove "
-		    "the journal to begin anew", in->name,
-		    (unsigned long long)lines,
-		    (unsigned long long)found);
-}
-
 uint64_t
 stream_lines_left(const struct stream *s)
 {
@@ -111,8 +85,8 @@ stream_is_file(int fd)
 	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-static char *
-next_line(struct stream *in, size_t *size)
+char *
+stream_next(struct stream *in, size_t *size)
 {
 	char *line, *end;
 
@@ -131,15 +105,33 @@ next_line(struct stream *in, size_t *size)
 	return line;
 }
 
-char *
-stream_next(struct stream *in, size_t *size)
+int
+stream_pass(struct stream *in, uint64_t lines, uint64_t hash, struct fail *f)
 {
+	uint64_t passed = 0;
+	size_t size;
 	char *line;
 
-	do
-		line = next_line(in, size);
-	while (line && in->number <= in->skip);
-	return line;
+	while (in->number < lines) {
+		line = stream_next(in, &size);
+		if (line)
+			passed = hash_chain(passed, line, size);
+		else if (!in->end && stream_read(in, f) < 0)
+			return -1;
+		else if (in->end && in->at == in->text.size)
+			return fail(f, FAIL_DATA, "%s: %llu lines of requests "
+				    "were read before, and it has only %llu: "
+				    "put them back, or remove the journal to "
+				    "begin anew", in->name,
+				    (unsigned long long)lines,
+				    (unsigned long long)in->number);
+	}
+	if (passed == hash)
+		return 0;
+	return fail(f, FAIL_DATA, "%s: the first %llu lines of requests are "
+		    "not those that were read before: put them back, or "
+		    "remove the journal to begin anew", in->name,
+		    (unsigned long long)lines);
 }
 
 int

@@ -18,8 +18,6 @@ struct stream {
 	struct text text;	/* bytes that were read */
 	size_t at;		/* of the next line in text */
 	uint64_t number;	/* of the last line given, from 1 */
-	uint64_t skip;		/* lines to pass over at the beginning; see
-				   stream_pass() */
 	bool end;		/* there is no more to read */
 };
 
@@ -40,10 +38,11 @@ char *stream_next(struct stream *, size_t *size);
 
 /*
  * Pass over the first lines of a file that has not been read yet: those that
- * another program has read.  Return 0, or -1: FAIL_DATA if it has fewer, so
- * that it is not that file any more, or FAIL_IO.
+ * another program has read, whose hash_chain() is given.  Return 0, or -1:
+ * FAIL_DATA if it has fewer or others, so that it is not that file any more, or
+ * FAIL_IO.
  */
-int stream_pass(struct stream *, uint64_t lines, struct fail *);
+int stream_pass(struct stream *, uint64_t lines, uint64_t hash, struct fail *);
 
 /* Return the number of whole lines that were read, but not given yet. */
 uint64_t stream_lines_left(const struct stream *);

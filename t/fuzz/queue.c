@@ -323,10 +323,11 @@ static void
 coordinator(void)
 {
 	struct coord *c = begin();
-	uint64_t now = 1000, line, written;
+	struct coord_progress before;
+	uint64_t now = 1000;
 	struct fail f;
 
-	FUZZ_CHECK(coord_start(c, &line, &written, &f) == 0);
+	FUZZ_CHECK(coord_start(c, &before, &f) == 0);
 	if (byte() % 4 > 0)
 		run(c);
 	while (at < end)

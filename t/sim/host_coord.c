@@ -117,7 +117,7 @@ host_coord_new(const struct site *site, struct outbox *outbox, uint64_t life,
 	snprintf(h->journal_path, sizeof(h->journal_path), "%s/%s",
 		 site->folder, s->o.checkpoint ? "ck/journal" : "journal");
 	if (open_all(h, outbox, now, &f) == 0) {
-		h->taken = h->in.skip;
+		h->taken = h->in.number;
 		return h;
 	}
 	trace("cannot begin: %s", f.text);

@@ -133,12 +133,13 @@ many_lines(void)
 	};
 	const size_t size = (size_t)1 << 20;
 	char *line = mem_alloc(1, size + 1);
-	uint64_t taken = 0, number, written;
+	struct coord_progress before;
+	uint64_t taken = 0;
 
 	memset(line, '#', size);
 	options.journal = &journal;
 	coordinator_new(model);
-	equals(coord_start(c, &number, &written, &f), 0);
+	equals(coord_start(c, &before, &f), 0);
 	while (taken < 100 && coord_wants(c))
 		coord_request(c, line, size, ++taken, now);
 	equals(taken, 16);

@@ -723,15 +723,18 @@ free_all(void)
 static void
 replay(void)
 {
+	struct coord_progress before;
 	struct fail f;
 
 	for (size_t i = 0; i < keeps; i++)
 		if (coord_replay(coord, kept[i].kind, kept[i].bytes,
 				 kept[i].size, &f) < 0)
 			text_add(out(), "record %zu: %s\n", i, f.text);
-	if (coord_start(coord, &lines, &written, &f) < 0)
+	if (coord_start(coord, &before, &f) < 0)
 		text_add(out(), "refuses: %s %s\n", line_status[f.kind],
 			 f.text);
+	lines = before.line;
+	written = before.written;
 }
 
 static int

@@ -46,7 +46,7 @@ static const struct journal journal = { .add = add };
 static int
 again(size_t count, size_t last)
 {
-	uint64_t line, written;
+	struct coord_progress before;
 
 	coord_free(c);
 	fixture_end(&fixture);
@@ -56,7 +56,7 @@ again(size_t count, size_t last)
 				 i + 1 < count ? record[i].size : last,
 				 &f) < 0)
 			return -1;
-	return coord_start(c, &line, &written, &f);
+	return coord_start(c, &before, &f);
 }
 
 /* ---- a submitter ---- */
@@ -104,14 +104,14 @@ hears(uint64_t peer, uint64_t accepted, const char *result)
 static void
 begin(void)
 {
-	uint64_t line, written;
+	struct coord_progress before;
 
 	options.queue = true;
 	options.forget_ms = 100000;
 	options.journal = &journal;
 	records = 0;
 	coordinator_new(model);
-	equals(coord_start(c, &line, &written, &f), 0);
+	equals(coord_start(c, &before, &f), 0);
 }
 
 static void
