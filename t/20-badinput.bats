@@ -239,7 +239,8 @@ coordinator: add it, or say"
 @test "a worker's command line is checked without a run" {
 	run -0 --separate-stderr ps-work --check -c ipc://none none.svm
 	assert_equal "$output$stderr" ""
-	one 64 "ps-work: -F: there is no format 'xml'; try 'ps-work --help'" \
+	one 64 "ps-work: -F: 'xml' is none of csv idx npy npz svmlight tar\
+ tsv; try 'ps-work --help'" \
 		ps-work --check -c ipc://none -F xml none.svm
 	one 64 "ps-work: 'none' is neither tcp://HOST:PORT nor ipc://PATH" \
 		ps-work --check -c none none.svm

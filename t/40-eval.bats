@@ -1116,7 +1116,7 @@ bad() {
 	bad 64 "all of them, or one" -C . --follow --newest train.svm
 	bad 64 "--predict" -C . --predict --follow train.svm
 	bad 64 "--predict" -C . --predict --until='loss<1' train.svm
-	bad 64 "no format 'x'" -C . -F x train.svm
+	bad 64 "'x' is none of csv " -C . -F x train.svm
 	bad 64 "-B: '0'" -C . -B 0 train.svm
 }
 

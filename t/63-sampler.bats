@@ -482,7 +482,8 @@ bad() {
 	bad 66 "loop/*: a folder cannot be read" -d 'loop/*'
 	bad 66 ".: it is not a plain file" -d .
 	try="; try 'ps-coord --help'"
-	bad 64 "-F: there is no format 'xml'$try" -F xml -d x
+	bad 64 "-F: 'xml' is none of csv idx npy npz svmlight tar tsv$try" \
+		-F xml -d x
 	why="-F, --no-header, --shuffle and --split are for data, and none are"
 	for option in -Fcsv --no-header --shuffle --split=1k; do
 		bad 64 "$why given: say -d$try" $option

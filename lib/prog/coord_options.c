@@ -464,7 +464,7 @@ check_data(const struct coord_settings *s)
 	const struct record_range_format *how = &s->o.format;
 
 	if (how->name && !reader_format(how->name))
-		cli_usage("-F: there is no format '%s'", how->name);
+		cli_usage("-F: '%s' is none of" FORMAT_NAMES, how->name);
 	if (!has_data(s) && (how->name || how->no_header || s->shuffle ||
 			     s->split))
 		cli_usage("-F, --no-header, --shuffle and --split are for "

@@ -112,7 +112,8 @@ check(const struct eval_settings *s)
 		cli_usage("--predict: there are no scores to put into a file, "
 			  "predictions are printed");
 	if (s->reader.format && !reader_format(s->reader.format))
-		cli_usage("-F: there is no format '%s'", s->reader.format);
+		cli_usage("-F: '%s' is none of" FORMAT_NAMES,
+			  s->reader.format);
 	if (s->count == 0)
 		cli_usage("no input: a file, - or pipe:COMMAND");
 	if (cache_probe(s->reader.cache, &f) < 0)

@@ -202,7 +202,7 @@ finish_inputs(struct work_settings *s, char **file, size_t count)
 		cli_usage("--repeat, --shard and --shuffle are for inputs, "
 			  "and none is named");
 	if (all->format && !reader_format(all->format))
-		cli_usage("-F: there is no format '%s'", all->format);
+		cli_usage("-F: '%s' is none of" FORMAT_NAMES, all->format);
 	for (size_t i = 1; i < o->inputs; i++)
 		finish_input(&o->input[i], all);
 	o->input[0].file = mem_alloc(count, sizeof(char *));
