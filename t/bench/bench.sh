@@ -3,14 +3,15 @@
 # The scripts measure pskit and the program that it is compared with in turn,
 # and print the line of t/bench/bench.h with the medians of both.  A measurement
 # that fails ends the script, so each line has figures.
-# BENCH_SIZE is "tiny" (does it run at all?), "normal" or "full".
+# BENCH_SIZE is "tiny" (does it run at all?), "normal" or "full"; BENCH_RUNS is
+# the number of runs of each, 5 if it is not set.
 
 set -eu
 dir=$(mktemp -d)
 trap 'exec 7>&-; wait; rm -r "$dir"' EXIT
 trap 'exit 1' INT TERM
 size=${BENCH_SIZE:-normal}
-runs=5
+runs=${BENCH_RUNS:-5}
 [ "$size" != tiny ] || runs=1
 
 # scale TINY NORMAL FULL - print the argument for BENCH_SIZE.

@@ -8,12 +8,14 @@
 #	on HOST COMMAND...	HOST from 1; its address is 10.77.0.HOST
 #	hosts_bytes		of each host: received, sent
 #	hosts_down
+#	$links			the rates to measure: BENCH_LINKS, or all three
 #
 # "hosts_can || exit 0" skips a benchmark, and reports the reason, on a system
 # where hosts cannot be made.
 
 hosts=0
 site=pskit-$$
+links=${BENCH_LINKS:-none 1gbit 100mbit}
 
 hosts_can() {
 	for tool in ip tc; do
