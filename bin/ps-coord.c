@@ -214,8 +214,7 @@ main(int argc, char **argv)
 	cli_enable_status_signal();
 	coord_settings_read(&p.s, argc, argv);
 	if (p.s.print_task) {
-		printf("%s %llu\n", cluster_type_name(p.s.cluster.type),
-		       (unsigned long long)p.s.cluster.index);
+		puts(p.s.task);
 		coord_settings_release(&p.s);
 		return cli_end(0);
 	}

@@ -3,17 +3,19 @@
 #
 # It starts a program again when a signal has killed it, has a worker and its
 # mate end together, and has both end when ps-node is killed.
-# shellcheck disable=SC2154 # name is a variable of ps-node
+# shellcheck disable=SC2154 # name and role are variables of ps-node
 
 # keep PROGRAM WORD... - have it run, and start it again, so often at most, when
 # a signal has killed it that nobody sends to have it end: a launcher does not.
 # It is told to end by SIGHUP, since it may have had the SIGTERM that we had,
 # and would take a second one for haste; or by SIGTERM all the same where
 # SIGHUP is ignored, as under nohup.  So is its mate, which ends with it: the
-# status is of the one that failed.
+# status is of the one that failed.  A coordinator gets our SIGUSR1, too, which
+# asks it how far it is.
 keep() {
 	told='' signal=HUP child=''
 	{ sh -c 'kill -s HUP $$' && signal=TERM; } 2>/dev/null
+	[ "$role" != chief ] || trap 'kill -s USR1 $child 2>/dev/null' USR1
 	trap 'tell HUP' HUP
 	trap 'tell $signal; signal=TERM' INT TERM
 	# A standard input that is closed cannot be read by the program, either.

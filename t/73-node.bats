@@ -383,16 +383,22 @@ child() {
 		awk -v name="$2" '$2 == name { print $1 }'
 }
 
-@test "a killed worker and a killed server cost the job no step" {
+@test "killed workers, servers and coordinators cost the job no step" {
 	job
 	sed -i 's/ -o results / -B 1 -o results /' job
 	seq 3000 >requests
 	launch sh job
-	for kind in ps-work ps-serve; do
+	until [ -s results ]; do kill -0 "$pid"; done
+	# The coordinator gets it, and not the script that watches over it.
+	kill -USR1 "$(cat task.0)"
+	until grep -q 'ps-coord: step [0-9]* of ' "$log"; do
+		kill -0 "$pid"
+	done
+	for kind in ps-work ps-serve ps-coord; do
 		until [ -s results ]; do kill -0 "$pid"; done
 		victim=
 		until [ "$victim" ]; do
-			for rank in 1 2 3 4 5; do
+			for rank in 0 1 2 3 4 5; do
 				victim=$(child "$(cat task.$rank)" $kind)
 				[ -z "$victim" ] || break
 			done
@@ -404,6 +410,7 @@ child() {
 	assert_output --partial "ps-node: ps-work was ended by signal 9: it is \
 started again"
 	assert_output --partial "ps-node: ps-serve was ended by signal 9: it is"
+	assert_output --partial "ps-node: ps-coord was ended by signal 9: it is"
 	assert_equal "$(grep -c '"op":"train"' results)" 3000
 	counted 3000 run
 }

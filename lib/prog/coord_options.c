@@ -12,6 +12,7 @@
 #include "sys/clock.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -527,6 +528,21 @@ read_queue(struct coord_settings *s)
 	s->o.queue = true;
 }
 
+/* A coordinator that is killed loses no request if it is started again and can
+   read all that it had not taken. */
+static void
+name_task(struct coord_settings *s)
+{
+	struct stat file;
+	const bool again = s->o.queue || (strcmp(s->requests, "-") != 0 &&
+		stat(s->requests, &file) == 0 && S_ISREG(file.st_mode));
+
+	snprintf(s->task, sizeof(s->task), "%s %llu%s",
+		 cluster_type_name(s->cluster.type),
+		 (unsigned long long)s->cluster.index,
+		 s->journal && again ? " resumes" : "");
+}
+
 void
 coord_settings_read(struct coord_settings *s, int argc, char **argv)
 {
@@ -567,6 +583,7 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 	if (s->o.beside_journal)
 		s->journal = s->journal_path =
 			disk_path("%s/" JOURNAL_FILE, s->ckpt.dir);
+	name_task(s);
 	if (s->o.suspend && !s->journal)
 		cli_usage("--suspend needs --checkpoint or --journal");
 	check_output(s);

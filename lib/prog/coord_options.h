@@ -38,6 +38,7 @@ struct coord_settings {
 	uint64_t split, shuffle;	/* bytes; records */
 	struct plan_bags bags;	/* --plan: what the data show */
 	bool plan_only, print_task, keep_said, partition_said;
+	char task[64];	/* what --print-task prints */
 	uint64_t beside;	/* servers beside workers; 0: none, or not
 				   given */
 	const char *told_beside;	/* the number from the environment, or
