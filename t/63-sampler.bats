@@ -210,7 +210,9 @@ pass() {
 	done
 	for epoch in 0 1 2 3 4; do
 		echo epoch learning_rate=8 >&7
-		pass 100
+		# The first kill comes with the first line: when a hundred have
+		# been read, all steps of the epoch may be over.
+		pass $((epoch == 0 ? 1 : 100))
 		kill -KILL "${workers[epoch % 3]}"
 		worker --cache
 		workers[epoch % 3]=$pid
@@ -218,7 +220,8 @@ pass() {
 		sed '/"op":"epoch"/q' <&8 >>lines
 		run -0 tail -n 1 lines
 		assert_output --regexp \
-			'"steps":2048,"examples":16384,.*"records":16384}$'
+			'"steps":2048,"examples":16384,.*"records":16384}$' ||
+			fail "$(cat coord.log)"
 	done
 	exec 7>&-
 	cat <&8
