@@ -51,17 +51,12 @@ end_release(struct coord *c)
 	free(c->end);
 }
 
-/* Do the servers stay when the run ends?  They do, too, if another run may have
-   them, or another coordinator this run. */
+/* Do the servers stay when the run ends?  They do, too, if another coordinator
+   may have the run. */
 static bool
 keeps_servers(const struct coord *c)
 {
-	bool others = false;
-
-	for (size_t i = 0; !c->begun && c->resumed && i < c->o.servers; i++)
-		others = others || (fleet_present_at(c->fleet, i) &&
-				    !fleet_holds(c->fleet, i));
-	return c->o.keep_servers || others ||
+	return c->o.keep_servers ||
 		(!c->begun && ending_failure(c)->kind == FAIL_AGAIN);
 }
 
@@ -81,6 +76,9 @@ stop_members(struct coord *c, uint64_t now)
 			       "read yet" : "");
 	if (m.kind == MESSAGE_STOP)
 		sync_drop_residuals(c, WIRE_NONE);
+	/* Another run may have a server that has none of this one. */
+	if (!c->begun && c->resumed)
+		fleet_spare(c->fleet);
 	ending_stop(c);
 	c->end->deadline_ms = now + STOP_MS;
 	if (c->end->asked_ms && c->end->deadline_ms > last)

@@ -58,7 +58,7 @@ struct fleet {
 	size_t asks, ask_room;
 	uint64_t numbered;	/* asks so far */
 	uint64_t journal;	/* records that are safe in the journal */
-	bool changed, stale;
+	bool changed, stale, spares;
 };
 
 struct fleet *
@@ -557,6 +557,8 @@ send_ask(struct fleet *fl, const struct ask *ask, size_t i)
 	}
 	if (m.kind == MESSAGE_VOID)
 		m.voided.journal = fl->journal;
+	if (m.kind == MESSAGE_STOP && fl->spares && !fl->link[i].at.holds)
+		m.kind = MESSAGE_BYE;
 	m.blob.data = ask->blob;
 	outbox_send(fl->outbox, fl->link[i].peer, &m);
 }
@@ -601,6 +603,12 @@ fleet_ask(struct fleet *fl, const struct message *m)
 		if (fl->link[i].welcome && !ask->answered[i])
 			send_ask(fl, ask, i);
 	}
+}
+
+void
+fleet_spare(struct fleet *fl)
+{
+	fl->spares = true;
 }
 
 void

@@ -193,6 +193,8 @@ struct ask {
  * servers for which fleet_holds() is true.
  */
 void fleet_ask(struct fleet *, const struct message *m);
+/* From now on STOP goes as BYE to servers for which fleet_holds() is false. */
+void fleet_spare(struct fleet *);
 
 /* Drops all asks: later answers to them are ignored. */
 void fleet_forget(struct fleet *);
