@@ -189,14 +189,15 @@ holds() {
 }
 
 @test "a program with too few descriptors for any peer does not start" {
-	for each in ps-serve "ps-relay -c ipc://x" \
-		"ps-coord -m model.ps -s ipc://s"
+	for each in "ps-serve -b" "ps-relay -c ipc://x -b" \
+		"ps-coord -m model.ps -s ipc://s -b" "ps-work -c" \
+		"ps-eval x.svm -c" "ps-submit -Q"
 	do
 		run -78 --separate-stderr bash -c "ulimit -n 63
-			exec timeout 20 $each -b ipc://here"
+			exec timeout 20 $each ipc://here"
 		assert_output ""
 		assert_equal "$stderr" "${each%% *}: ipc://here: this \
-process may have 63 files open at once, but listening takes 64 (ulimit -n)"
+process may have 63 files open at once, but a connection takes 64 (ulimit -n)"
 	done
 }
 

@@ -791,6 +791,18 @@ bind_address(struct net *net, struct listen_address *p, const char *endpoint,
 	return 0;
 }
 
+/* Without a descriptor for each connection libzmq aborts the program, or waits
+   for ever. */
+static int
+check_descriptors(const struct net *net, const char *endpoint, struct fail *f)
+{
+	if (net->descriptors >= LEAST)
+		return 0;
+	return fail(f, FAIL_CONFIG, "%s: this process may have %zu files open "
+		    "at once, but a connection takes %d (ulimit -n)", endpoint,
+		    net->descriptors, LEAST);
+}
+
 int
 net_listen(struct net *net, const char *endpoint, bool insecure,
 	   struct fail *f)
@@ -798,10 +810,8 @@ net_listen(struct net *net, const char *endpoint, bool insecure,
 	struct listen_address *p = &net->address[0];
 	char numeric[300];
 
-	if (net->descriptors < LEAST)
-		return fail(f, FAIL_CONFIG, "%s: this process may have %zu "
-			    "files open at once, but listening takes %d "
-			    "(ulimit -n)", endpoint, net->descriptors, LEAST);
+	if (check_descriptors(net, endpoint, f) < 0)
+		return -1;
 	if (prepare_address(net, p, endpoint, insecure, numeric,
 			    sizeof(numeric), f) < 0)
 		return -1;
@@ -848,7 +858,8 @@ net_dial(struct net *net, const char *endpoint, uint64_t *peer,
 	struct dialled *d;
 	char shortcut[300];
 
-	if (endpoint_check(endpoint, ENDPOINT_CONNECT, f) < 0)
+	if (endpoint_check(endpoint, ENDPOINT_CONNECT, f) < 0 ||
+	    check_descriptors(net, endpoint, f) < 0)
 		return -1;
 	name_shortcut(endpoint, shortcut, sizeof(shortcut));
 	net->dial = mem_grow(net->dial, net->dials, &net->dial_room,
