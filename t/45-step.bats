@@ -428,6 +428,25 @@ head[\"result\"] = n * r[\"args\"].get(\"by\", 1)'" -- \
 '"result":[20,20,20]} "result":[20,20,20]} "result":[2,2,2]} ' ]
 }
 
+@test "a result has any whole numbers, and any text" {
+	echo '{"args":{"k":"a\u0000b"}}' >requests
+	ps-local -q -- --repeat --step="$fit '*' 'head[\"result\"] = [2**64, \
+r[\"args\"]]'" train.svm -- ps-coord -m model.ps -B 4 requests >out
+	run -0 grep -o '"result":.*' out
+	assert_output '"result":[18446744073709551616, {"k": "a\u0000b"}]}'
+}
+
+@test "a worker reports what is wrong with a line that is no answer" {
+	local each that="that is {\"loss\":NUMBER,...} or {\"error\":\"TEXT\"}"
+	train 'train 1' model.ps --step="$fit" >/dev/null
+	each="$fit '*' 'head[\"result\"] = chr(0xdcff)'"
+	run -76 --separate-stderr ps-eval -C saved --step "$each" train.svm
+	[[ $stderr == *"answer (not JSON: invalid Unicode '\uDCFF' "*"$that" ]]
+	each="printf {; tr '\\0' x </dev/zero"
+	refused 76 "'$each' printed '{$(printf 'x%.0s' {1..31})', which is not \
+the first line of an answer (the line is too long): $that" "$each"
+}
+
 # results COUNT - wait for the results of COUNT steps.
 results() {
 	timeout 60 sh -c "until [ -e out ] &&

@@ -52,21 +52,26 @@ replace_odd(struct text *to, const char *line, size_t size)
 	}
 }
 
-/* Parse the line; NULL: it is not JSON.  The text is what was parsed. */
+/*
+ * Parse the line; NULL: it is not JSON, and the error says why.  The text is
+ * what was parsed.  Whole numbers of any size are JSON, too.
+ */
 static json_t *
-load(const char *line, size_t size, struct text *text)
+load(const char *line, size_t size, struct text *text, json_error_t *error)
 {
-	json_error_t error;
 	json_t *answer;
 
 	text_add_bytes(text, line, size);
-	answer = json_read(text->data, size, 0, &error);
+	answer = json_read(text->data, size, JSON_ALLOW_NUL, error);
 	if (answer)
 		return answer;
 	text_reset(text);
 	replace_odd(text, line, size);
 	text_add(text, "%s", "");
-	return json_read(text->data, text->size, 0, &error);
+	answer = json_read(text->data, text->size, JSON_ALLOW_NUL, error);
+	return answer ? answer :
+		json_read(text->data, text->size, JSON_ALLOW_NUL |
+			  JSON_DECODE_INT_AS_REAL, error);
 }
 
 /* ---- the answer of a step ---- */
@@ -289,7 +294,8 @@ answer_check_shapes(const char *line, size_t size,
 		    struct fail *f)
 {
 	struct text text = { 0 };
-	json_t *answer = load(line, size, &text), *shape;
+	json_error_t error;
+	json_t *answer = load(line, size, &text, &error), *shape;
 	const char *name;
 	int status = 0;
 
@@ -316,16 +322,23 @@ answer_read(const char *line, size_t size, struct external_answer *to,
 	    struct fail *f)
 {
 	struct text text = { 0 };
-	json_t *answer = load(line, size, &text);
+	json_error_t why;
+	json_t *answer = load(line, size, &text, &why);
 	const json_t *error = json_object_get(answer, "error");
+	const char *said = json_string_value(error);
 	enum answer is = ANSWER_GOOD;
 
-	if (!json_is_object(answer) || (error && !json_is_string(error)) ||
-	    (!to && (error ? json_object_size(answer) != 1 :
-		     !is_layers(answer)))) {
+	*f = (struct fail){ 0 };
+	if (!answer) {
+		fail(f, FAIL_PROTOCOL, "not JSON: %s", why.text);
+		is = ANSWER_NONE;
+	} else if (!json_is_object(answer) || (error && !said) ||
+		   (!to && (error ? json_object_size(answer) != 1 :
+			    !is_layers(answer)))) {
 		is = ANSWER_NONE;
 	} else if (error) {
-		fail(f, FAIL_DATA, "%s", json_string_value(error));
+		fail(f, FAIL_DATA, "%s", *said ? said :
+		     "the program reports an error without a text");
 		is = ANSWER_REFUSED;
 	} else if (to) {
 		is = read_step(text.data, answer, to, f);

@@ -22,7 +22,8 @@ enum answer {
 				   FAIL_DATA */
 	ANSWER_REFUSED,		/* the program has failed: FAIL_DATA, and
 				   nothing follows */
-	ANSWER_NONE		/* the line does not begin an answer */
+	ANSWER_NONE		/* the line does not begin an answer; if it is
+				   not JSON: FAIL_PROTOCOL, and why */
 };
 
 /*

@@ -547,10 +547,13 @@ send_more(const struct child *to, struct request *r)
 
 /* ---- answers ---- */
 
+/* Fail because of a line that begins no answer; why: of one that was to. */
 static int
-fail_line(const struct child *from, const struct request *r, struct fail *f)
+fail_line(const struct child *from, const struct request *r, const char *why,
+	  struct fail *f)
 {
 	const struct text *line = &from->line;
+	const bool meant = line->size > 0 && *line->data == '{' && *why;
 	char shown[33];
 	size_t n = line->size < sizeof(shown) - 1 ? line->size :
 		sizeof(shown) - 1;
@@ -560,9 +563,10 @@ fail_line(const struct child *from, const struct request *r, struct fail *f)
 			line->data[i] : '?';
 	shown[n] = '\0';
 	return fail(f, FAIL_PROTOCOL, "'%s' printed '%s', which is not the "
-		    "first line of an answer: that is %s or "
+		    "first line of an answer%s%s%s: that is %s or "
 		    "{\"error\":\"TEXT\"}",
-		    from->command, shown, r->call->answer ?
+		    from->command, shown, meant ? " (" : "", meant ? why : "",
+		    meant ? ")" : "", r->call->answer ?
 		    "{\"loss\":NUMBER,...}" : "{}");
 }
 
@@ -570,12 +574,14 @@ static int
 take_line(const struct child *from, struct request *r, struct fail *f)
 {
 	const struct text *line = &from->line;
+	struct fail why;
 
 	r->has_line = true;
 	r->answer = answer_read(line->data ? line->data : "", line->size,
-				r->call->answer, &r->why);
+				r->call->answer, &why);
 	if (r->answer == ANSWER_NONE)
-		return fail_line(from, r, f);
+		return fail_line(from, r, why.text, f);
+	r->why = why;
 	if (r->answer != ANSWER_GOOD || r->call->answer ||
 	    answer_check_shapes(line->data, line->size, r->call->wanted,
 				r->call->wanteds, &r->why) == 0)
@@ -652,7 +658,7 @@ receive_line(struct child *to, struct request *r, const char *from, size_t n,
 
 	text_add_bytes(line, from, end ? (size_t)(end - from) : n);
 	if (line->size >= most)
-		return fail_line(to, r, f);
+		return fail_line(to, r, "the line is too long", f);
 	if (!end)
 		return 0;
 	return take_line(to, r, f) < 0 ? -1 :
