@@ -196,9 +196,9 @@ drop_accepted(struct submission *s, uint64_t number, struct fail *f)
 	size_t size = 0;
 
 	if (number < s->accepted || number > s->sent_number)
-		return fail(f, FAIL_AGAIN, "coordinator %s was started anew, "
-			    "without its journal: it knows %llu requests of "
-			    "%s, not %llu",
+		return fail(f, FAIL_AGAIN, "coordinator %s knows %llu requests "
+			    "of %s, not %llu: it has given up waiting for this "
+			    "program, or was started anew without its journal",
 			    s->o.coordinator, (unsigned long long)number,
 			    s->o.name, (unsigned long long)s->accepted);
 	for (; s->accepted < number; s->accepted++) {
