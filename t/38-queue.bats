@@ -508,13 +508,16 @@ one() {
 		ps-submit -Q ipc://q -n me -o file file
 	one 64 "ps-submit: 'b': one file of requests is enough; try 'ps-submit\
  --help'" ps-submit -Q ipc://q a b
+	for name in 'a b' 'a"b' 'a\b' é "$(printf 'x%.0s' {1..64})"; do
+		one 64 "ps-submit: -n: '$name' is not a name of 1 to 63\
+ characters without blanks, quotes and backslashes; try 'ps-submit --help'" \
+			ps-submit -Q ipc://q -n "$name"
+	done
 	one 66 "ps-submit: cannot open none: No such file or directory" \
 		ps-submit -Q ipc://q none
 	one 69 "ps-submit: coordinator ipc://nobody does not answer within\
  0.2 s" ps-submit -Q ipc://nobody -w 200ms
 	run_with
-	one 76 "ps-submit: coordinator $queue: a submitter's name is a word of\
- 1 to 63 characters" ps-submit -Q "$queue" -n 'a b'
 	ends 0
 	launch ps-local -- --repeat train.svm -- ps-coord -m model.ps \
 		-b "$queue" <(exec sleep 20 3>&-)

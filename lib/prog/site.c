@@ -6,17 +6,24 @@
 #include <string.h>
 #include <unistd.h>
 
+void
+site_check_name(const char *option, const char *argument)
+{
+	if (!message_is_name(argument, strlen(argument)))
+		cli_usage("%s: '%s' is not a name of 1 to %d characters "
+			  "without blanks, quotes and backslashes", option,
+			  argument, WIRE_NAME - 1);
+}
+
 const char *
 site_name(const char *argument)
 {
 	static char host[WIRE_NAME];
 
-	if (argument && !message_is_name(argument, strlen(argument)))
-		cli_usage("--site: '%s' is not a name of 1 to %d characters "
-			  "without blanks, quotes and backslashes", argument,
-			  WIRE_NAME - 1);
-	if (argument)
+	if (argument) {
+		site_check_name("--site", argument);
 		return argument;
+	}
 	/*
 	 * A longer name is cut, in the same way for all programs of this host.
 	 */

@@ -12,4 +12,8 @@
  */
 const char *site_name(const char *argument);
 
+/* End the program if the argument of an option is not a name, as of a site or a
+   submitter: see message_is_name(). */
+void site_check_name(const char *option, const char *argument);
+
 #endif

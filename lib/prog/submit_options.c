@@ -2,6 +2,7 @@
 
 #include "base/endpoint.h"
 #include "coord/submitters.h"
+#include "prog/site.h"
 #include "store/disk.h"
 #include "sys/clock.h"
 
@@ -49,9 +50,8 @@ check(struct submit_settings *s)
 	if (!s->o.name && (s->o.wishes & SUBMITTER_DETACH))
 		cli_usage("--detach needs a name, by which a later start gets "
 			  "the results: say -n");
-	if (s->o.name && strlen(s->o.name) >= SUBMITTER_NAME)
-		cli_usage("-n: a name has at most %d characters",
-			  SUBMITTER_NAME - 1);
+	if (s->o.name)
+		site_check_name("-n", s->o.name);
 	if (s->output && strcmp(s->requests, "-") != 0 &&
 	    disk_is_same(s->output, s->requests))
 		cli_usage("-o: %s is what is read", s->output);
