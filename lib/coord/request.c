@@ -448,6 +448,24 @@ unknown_key(const char *key, struct fail *f)
 			    key);
 }
 
+/* Return an id as it is kept: a string of JSON, or the digits of a whole
+   number.  NULL: it is neither. */
+static char *
+read_id(const char *line, const char *key, const json_t *value)
+{
+	char *text;
+
+	if (json_is_string(value))
+		return json_line(value, JSON_ENCODE_ANY);
+	if (!json_is_number(value))
+		return NULL;
+	text = json_member(line, key, value);
+	if (text[strspn(text, "-0123456789")] == '\0')
+		return text;
+	free(text);
+	return NULL;
+}
+
 static int
 read_member(struct request *r, const char *line, const char *key,
 	    json_t *value, struct fail *f)
@@ -462,13 +480,11 @@ read_member(struct request *r, const char *line, const char *key,
 			unknown_op(json_string_value(value), f);
 	}
 	if (strcmp(key, "id") == 0 || strcmp(key, "request") == 0) {
-		if (!json_is_string(value) && !json_is_integer(value))
-			return fail(f, FAIL_DATA,
-				    "\"%s\" is not a string or whole "
-				    "number", key);
-		*(*key == 'i' ? &r->id : &r->target) =
-			json_line(value, JSON_ENCODE_ANY);
-		return 0;
+		char **id = *key == 'i' ? &r->id : &r->target;
+
+		*id = read_id(line, key, value);
+		return *id ? 0 : fail(f, FAIL_DATA, "\"%s\" is not a string "
+				      "or whole number", key);
 	}
 	if (strcmp(key, "files") == 0)
 		return read_files(r, value, f);
@@ -534,13 +550,17 @@ check_members(const struct request *r, json_t *object, struct fail *f)
 static int
 read_json(struct request *r, const char *line, struct fail *f)
 {
+	const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
 	json_error_t error;
-	json_t *object = json_read(line, strlen(line), JSON_REJECT_DUPLICATES |
-				   JSON_ALLOW_NUL, &error);
+	json_t *object = json_read(line, strlen(line), flags, &error);
 	const char *key;
 	json_t *value;
 	int status = 0;
 
+	/* Whole numbers of any size are JSON: ours are read from the line. */
+	if (!object)
+		object = json_read(line, strlen(line), flags |
+				   JSON_DECODE_INT_AS_REAL, &error);
 	if (!object)
 		return fail(f, FAIL_DATA, "not JSON: %s", error.text);
 	r->op = REQUEST_TRAIN;

@@ -292,6 +292,16 @@ calls(void)
 	   strcmp(r.call->args, "{\"step\":\"x\"}") == 0);
 	refused("{\"step\":7}", "\"step\" is not a string");
 	refused("{\"step\":\"a\\u0000\"}", "\"step\" has a NUL in it");
+	ok(reads("{\"id\":7,\"args\":{\"seed\":18446744073709551615}}") &&
+	   is(REQUEST_TRAIN, "7", 1) &&
+	   strcmp(r.call->args, "{\"seed\":18446744073709551615}") == 0);
+	ok(reads("{\"id\":18446744073709551616}") &&
+	   is(REQUEST_TRAIN, "18446744073709551616", 1));
+	refused("{\"steps\":18446744073709551616}",
+		"steps=18446744073709551616 is not a whole number from 1 to "
+		"18446744073709551615");
+	refused("{\"id\":1e30,\"args\":{\"seed\":18446744073709551615}}",
+		"\"id\" is not a string or whole number");
 	refused("{\"args\":[1]}", "\"args\" is not an object");
 	refused("{\"args\":\"{}\"}", "\"args\" is not an object");
 	refused("{\"args\":{},\"op\":\"join\"}",
