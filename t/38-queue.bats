@@ -397,9 +397,8 @@ coordinator() {
 	run -78 ps-coord -b "ipc://$PWD/c" -s 1 -m model.ps -B 4 \
 		--journal=journal requests
 	assert_output "ps-coord: journal: it is the journal of a run with\
- another model, seed, number of servers, partitions or batches of a step\
- (--accumulate), or other use of --mode=sync, data (-d) or a queue\
- (--queue): give the options of that run, or remove the journal to begin anew"
+ another queue (only one of the two has --queue=ENDPOINT): give the options of\
+ that run, or remove the journal to begin anew"
 	coordinator
 	submit <<<status | grep -q '"op":"status","step":0'
 }

@@ -252,9 +252,8 @@ content() {
 	assert_output ckpt-00000012
 	run -78 train 3 'train 3'
 	assert_output "ps-coord: $dir/journal: it is the journal of a run with\
- another model, seed, number of servers, partitions or batches of a step\
- (--accumulate), or other use of --mode=sync, data (-d) or a queue\
- (--queue): give the options of that run, or remove the journal to begin anew"
+ another number of servers: give the options of that run, or remove the\
+ journal to begin anew"
 	rm "$dir/journal"
 	run -0 train 3 'train 3'
 	assert_line --index 0 --partial '"step":12,'

@@ -161,7 +161,8 @@ resumes() {
 	run -78 ps-coord -b "ipc://$PWD/c" -s "$servers" -m model.ps -B 2 \
 		--checkpoint="$dir" --partition=fixed:2 -o results \
 		--mode="$2" requests
-	assert_output --partial "or other use of --mode=sync, data (-d) or a"
+	assert_output --partial "with another mode (only one of the two has \
+--mode=sync): give"
 	coord -o results --mode="$3" requests
 	wait "$coord"
 	counted 600
@@ -430,13 +431,12 @@ epochs() {
 	assert_not_exists "$dir/journal"
 }
 
-# refused MESSAGE - ps-coord does not resume the run.
+# refused STATUS MESSAGE [OPTION...] - ps-coord does not resume the run.
 refused() {
-	run -65 ps-coord -b "ipc://$PWD/c" -s "$servers" -m visit.ps -B 8 \
+	run "-$1" ps-coord -b "ipc://$PWD/c" -s "$servers" -m visit.ps -B 8 \
 		-d 'part-*' --split=9k --shuffle=700 --checkpoint="$dir" \
-		--partition=fixed:2 -o results requests
-	assert_output --partial "$1 its records were counted: a run is \
-resumed with the data that it began with"
+		--partition=fixed:2 -o results "${@:3}" requests
+	assert_output --partial "$2"
 }
 
 @test "ps-coord resumes a run only with the data that it began with" {
@@ -455,16 +455,38 @@ resumed with the data that it began with"
 	for data in part-1.csv part-0.csv; do
 		bytes=$(wc -c <"$data")
 		echo 7,1e6 >>"$data"
-		refused "$data has $((bytes + 6)) bytes, and had $bytes when"
+		refused 65 "$data has $((bytes + 6)) bytes, and had $bytes \
+when its records were counted: a run is resumed with the data that it began \
+with"
 		cp "kept/$data" .
 	done
 	# The files are as long as before.
 	(head -n 1 kept/part-0.csv; sed 1d kept/part-0.csv | tac) >part-0.csv
-	refused "part-0.csv has other bytes than when"
+	refused 65 "part-0.csv has other bytes than when its records were \
+counted: a run is resumed with the data that it began with"
 	cp kept/part-0.csv .
 	printf 7 | dd of=part-3.csv bs=1 seek=$(($(wc -c <part-3.csv) - 6)) \
 		conv=notrunc 2>/dev/null
-	refused "part-3.csv has other bytes than when"
+	refused 65 "part-3.csv has other bytes than when"
+	cp kept/part-3.csv .
+	# What is not as before is named.
+	local cut="the data are of other files, or were cut otherwise: the\
+ inputs, their order and --split must be as before"
+	refused 78 "$cut" --split=4k
+	refused 78 "$cut" -d visit.ps
+	refused 78 "the data were read with another --batch, which must be as\
+ before" -B 4
+	refused 78 "the data were read with another --shuffle" --shuffle=70
+	refused 78 "the journal of a run with another seed (--seed)" --seed=2
+	refused 78 "with another number of batches of a step (--accumulate" \
+		--accumulate=2
+	refused 78 "with another mode (only one of the two has --mode=sync)" \
+		--mode=sync --replicas=1
+	refused 78 "with shards elsewhere (--partition" --partition=fixed:3
+	refused 78 "with another queue (only one" --queue="ipc://$PWD/q"
+	sed 's/rate=8/rate=4/' -i visit.ps
+	refused 78 "is the journal of a run with another model: give"
+	sed 's/rate=4/rate=8/' -i visit.ps
 	# These are copies, and newer.
 	mv kept/part-* .
 	touch part-*

@@ -42,26 +42,30 @@ plan_hash(const struct coord *c)
 }
 
 void
-records_pack_run(struct pack *out, const struct coord *c)
+records_facts(const struct coord *c, uint64_t fact[RUN_FACTS])
 {
-	pack_uint(out, JOURNAL_VERSION);
-	pack_uint(out, hash64(c->model_frame.data, c->model_frame.size));
-	pack_uint(out, plan_hash(c));
-	pack_uint(out, c->plan.seed);
-	pack_uint(out, c->plan.batches);
+	fact[RUN_MODEL] = hash64(c->model_frame.data, c->model_frame.size);
+	fact[RUN_SEED] = c->plan.seed;
+	fact[RUN_SERVERS] = c->o.servers;
+	fact[RUN_BATCHES] = c->plan.batches;
 	/* Servers count rounds otherwise than steps of their own. */
-	pack_uint(out, c->o.mode == MODE_SYNC);
-	pack_uint(out, c->o.servers);
-	pack_uint(out, c->o.samplers ? samplers_datasets(c->o.samplers) : 0);
-	pack_uint(out, c->o.queue);
+	fact[RUN_SYNC] = c->o.mode == MODE_SYNC;
+	fact[RUN_DATA] =
+		c->o.samplers ? samplers_datasets(c->o.samplers) : 0;
+	fact[RUN_QUEUE] = c->o.queue;
+	fact[RUN_PLAN] = plan_hash(c);
 }
 
 static void
 add_run(struct coord *c, const char *name, uint64_t step)
 {
 	struct pack out = { 0 };
+	uint64_t fact[RUN_FACTS];
 
-	records_pack_run(&out, c);
+	records_facts(c, fact);
+	pack_uint(&out, JOURNAL_VERSION);
+	for (size_t i = 0; i < RUN_FACTS; i++)
+		pack_uint(&out, fact[i]);
 	pack_blob(&out, c->plan.run, PLAN_RUN);
 	pack_text(&out, name);
 	pack_uint(&out, step);

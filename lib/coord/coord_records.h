@@ -6,9 +6,13 @@
 
 #include "coord/coord_private.h"
 
-/* Appends the part of RUN in which a resumed run must equal the one that the
-   journal is of. */
-void records_pack_run(struct pack *, const struct coord *);
+/* The facts of RUN in which a resumed run must equal the one that the journal
+   is of.  The plan depends on others, and comes last. */
+enum run_fact {
+	RUN_MODEL, RUN_SEED, RUN_SERVERS, RUN_BATCHES, RUN_SYNC, RUN_DATA,
+	RUN_QUEUE, RUN_PLAN, RUN_FACTS
+};
+void records_facts(const struct coord *, uint64_t fact[RUN_FACTS]);
 /* Writes RUN, at the beginning of a new journal. */
 void records_begin(struct coord *);
 /*

@@ -43,28 +43,49 @@ coord_check_journal(uint32_t kind, const void *bytes, size_t size,
 		     JOURNAL_VERSION);
 }
 
+/* Check what a journal has in common with the run that resumes it. */
+static int
+check_facts(const struct coord *c, struct unpack *u, struct fail *f)
+{
+	static const char *const other[RUN_FACTS] = {
+		[RUN_MODEL] = "another model",
+		[RUN_SEED] = "another seed (--seed)",
+		[RUN_SERVERS] = "another number of servers",
+		[RUN_BATCHES] = "another number of batches of a step "
+				"(--accumulate, or local steps)",
+		[RUN_SYNC] = "another mode (only one of the two has "
+			     "--mode=sync)",
+		[RUN_DATA] = "other data (-d, --input)",
+		[RUN_QUEUE] = "another queue (only one of the two has "
+			      "--queue=ENDPOINT)",
+		[RUN_PLAN] = "shards elsewhere (--partition, --place, "
+			     "--beside)"
+	};
+	const uint64_t version = unpack_uint(u);
+	uint64_t ours[RUN_FACTS];
+	const char *why = NULL;
+
+	records_facts(c, ours);
+	for (size_t i = 0; i < RUN_FACTS; i++)
+		if (unpack_uint(u) != ours[i] && !why)
+			why = other[i];
+	if (u->bad || version != JOURNAL_VERSION)
+		return -1;
+	return !why ? 0 :
+		fail(f, FAIL_CONFIG, "it is the journal of a run with %s: give "
+		     "the options of that run, or remove the journal to begin "
+		     "anew", why);
+}
+
 static int
 replay_run(struct coord *c, struct unpack *u, struct fail *f)
 {
-	struct pack ours = { 0 };
-	const size_t size = unpack_left(u);
-	const unsigned char *bytes = u->next;
 	char name[CHECKPOINT_NAME];
 	const void *blob;
 	size_t length;
 
-	records_pack_run(&ours, c);
-	if (size < ours.size || memcmp(bytes, ours.data, ours.size) != 0) {
-		pack_release(&ours);
-		return fail(f, FAIL_CONFIG, "it is the journal of a run with "
-			    "another model, seed, number of servers, "
-			    "partitions or batches of a step (--accumulate), "
-			    "or other use of --mode=sync, data (-d) or a "
-			    "queue (--queue): give the options of that run, "
-			    "or remove the journal to begin anew");
-	}
-	u->next += ours.size;
-	pack_release(&ours);
+	if (check_facts(c, u, f) < 0)
+		return -1;
 	blob = unpack_blob(u, &length);
 	if (u->bad || length != PLAN_RUN)
 		return -1;

@@ -172,10 +172,12 @@ same_name(struct unpack *u, const char *name)
 		memcmp(text, name, size) == 0;
 }
 
-static int
-fail_other(struct fail *f)
+int
+sampler_fail_other(struct fail *f)
 {
-	return fail(f, FAIL_CONFIG, "the counts are of other inputs");
+	return fail(f, FAIL_CONFIG, "the data are of other files, or were cut "
+		    "otherwise: the inputs, their order and --split must be "
+		    "as before");
 }
 
 /* Read the count of one split; it may be of another one. */
@@ -195,7 +197,7 @@ read_count(struct sampler *l, struct unpack *u, size_t i, struct fail *f)
 	struct fail ignored;
 
 	if (u->bad || !same || !label || size % sizeof(uint64_t) != 0)
-		return fail_other(f);
+		return sampler_fail_other(f);
 	if (bytes != file->bytes)
 		return fail(f, FAIL_DATA, "%s has %llu bytes, and had %llu "
 			    "when its records were counted: a run is resumed "
@@ -212,9 +214,9 @@ read_count(struct sampler *l, struct unpack *u, size_t i, struct fail *f)
 		sampler_whole(l, i);
 	if (!known || l->tally[i].state == COUNT_KNOWN)
 		return known == (l->tally[i].state == COUNT_KNOWN) ? 0 :
-			fail_other(f);
+			sampler_fail_other(f);
 	if (begin != s->begin || end != s->end)
-		return fail_other(f);
+		return sampler_fail_other(f);
 	l->tally[i].state = COUNT_ASKED;
 
 	/* The blob may lie at any address. */
@@ -226,7 +228,7 @@ read_count(struct sampler *l, struct unpack *u, size_t i, struct fail *f)
 					size / sizeof(*copy), &ignored);
 
 	free(copy);
-	return got == 0 ? 0 : fail_other(f);
+	return got == 0 ? 0 : sampler_fail_other(f);
 }
 
 int
@@ -243,5 +245,5 @@ sampler_read_counts(struct sampler *l, const void *data, size_t size,
 		if (read_count(l, &u, at, f) < 0)
 			return -1;
 	return at == known && count == 9 * known && unpack_ok(&u) ? 0 :
-		fail_other(f);
+		sampler_fail_other(f);
 }

@@ -331,19 +331,26 @@ sampler_read_position(struct sampler *l, const void *data, size_t size,
 {
 	struct unpack u = unpack_from(data, size);
 	const uint64_t count = unpack_array(&u);
-	bool same = unpack_uint(&u) == l->o.seed;
+	const struct {
+		uint64_t ours;
+		const char *name;
+	} setting[] = {
+		{ l->o.seed, "--seed" }, { l->o.batch, "--batch" },
+		{ l->o.replicas, "--replicas" }, { l->o.buffer, "--shuffle" },
+		{ l->o.shuffle, "--shuffle" }
+	};
+	const char *other = NULL;
 	uint64_t returned;
 
-	same = unpack_uint(&u) == l->o.batch && same;
-	same = unpack_uint(&u) == l->o.replicas && same;
-	same = unpack_uint(&u) == l->o.buffer && same;
-	same = unpack_uint(&u) == l->o.shuffle && same;
-	same = unpack_uint(&u) == l->in.count && same;
-	same = unpack_uint(&u) == l->records && same;
-	if (u.bad || !same)
-		return fail(f, FAIL_CONFIG, "the data were read with other "
-			    "settings: the inputs, --split, --batch, --seed, "
-			    "--shuffle and --replicas must be as before");
+	for (size_t i = 0; i < sizeof(setting) / sizeof(*setting); i++)
+		if (unpack_uint(&u) != setting[i].ours && !other)
+			other = setting[i].name;
+	if (other && !u.bad)
+		return fail(f, FAIL_CONFIG, "the data were read with another "
+			    "%s, which must be as before", other);
+	if (unpack_uint(&u) != l->in.count ||
+	    unpack_uint(&u) != l->records || u.bad)
+		return sampler_fail_other(f);
 	l->next = unpack_uint(&u);
 	l->begun = unpack_uint(&u);
 	l->visits.epoch = unpack_uint(&u);

@@ -48,4 +48,7 @@ struct sampler {
 	struct sampler_reads visits;
 };
 
+/* Fails with FAIL_CONFIG: the bytes are of other files or splits. */
+int sampler_fail_other(struct fail *);
+
 #endif

@@ -146,13 +146,19 @@ senseless(uint32_t kind, const char *bytes, size_t size)
 static void
 replay(void)
 {
-	for (uint32_t kind = JOURNAL_TERM; kind < JOURNAL_KINDS; kind++)
+	struct pack other = { 0 };
+
+	for (uint32_t kind = JOURNAL_RUN; kind < JOURNAL_KINDS; kind++)
 		if (kind != JOURNAL_FINISHED)
 			ok(senseless(kind, "\xc0", 1));
 	coordinator_new(model);
-	ok(coord_replay(c, JOURNAL_RUN, "\xc0", 1, &f) < 0 &&
+	pack_uint(&other, JOURNAL_VERSION);
+	for (int i = 0; i < 8; i++)
+		pack_uint(&other, 0);
+	ok(coord_replay(c, JOURNAL_RUN, other.data, other.size, &f) < 0 &&
 	   f.kind == FAIL_CONFIG && strstr(f.text, "it is the journal of a run "
-					   "with another model"));
+					   "with another model: "));
+	pack_release(&other);
 	coordinator_end();
 }
 
