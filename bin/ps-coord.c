@@ -76,10 +76,9 @@ write_output(struct program *p)
 
 	if (!p->lost && stream_resume(p->out, p->s.output, p->written, &p->cut,
 				      out, &p->why_lost) < 0) {
-		const bool again = stream_is_file(p->out);
-
 		p->lost = true;
-		coord_output_closed(p->coord, &p->why_lost, again, now);
+		coord_output_closed(p->coord, &p->why_lost,
+				    stream_is_file(p->out), now);
 	}
 	if (p->lose_ms == 0 || size == 0 || out->size < size)
 		p->lose_ms = cli_stop ? now + LINGER_MS : 0;
@@ -159,9 +158,10 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 
 	if (requests_open(&p->requests, s->requests,
 			  s->o.queue ? NULL : s->queue, f) < 0 ||
+	    publisher_probe(&s->ckpt, f) < 0 || (s->journal &&
+	     !(p->journal = journal_file_open(s->journal, 0, f))) ||
 	    publisher_begin(&s->ckpt, s->restore, p->model, &s->o, f) < 0 ||
-	    console_begin(&p->console, s->common.quiet, s->status, f) < 0 ||
-	    (s->journal && !(p->journal = journal_file_open(s->journal, 0, f))))
+	    console_begin(&p->console, s->common.quiet, s->status, f) < 0)
 		return -1;
 	publisher_warn(&s->ckpt, s->restore, &s->o,
 		       journal_file_resumed(p->journal));

@@ -658,9 +658,11 @@ second() {
 	worker_at 0
 	steps 2
 	kill -STOP "$coord"
+	mkdir ckpt/.tmp-ckpt-00000003	# as if it was being written
 	waits_not 75 'ps-coord: ckpt/journal: another program has it open' \
 		ps-coord -b ipc://c -s ipc://s0,ipc://s1 -m count.ps -B 1 \
 		--checkpoint=ckpt one.svm
+	assert_exists ckpt/.tmp-ckpt-00000003
 	kill -CONT "$coord"
 	steps 2
 	finishes 4

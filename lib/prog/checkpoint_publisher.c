@@ -320,6 +320,12 @@ publisher_warn(const struct checkpoint_publisher *k, const char *restore,
 }
 
 int
+publisher_probe(const struct checkpoint_publisher *k, struct fail *f)
+{
+	return k->dir ? checkpoint_probe(k->dir, f) : 0;
+}
+
+int
 publisher_begin(struct checkpoint_publisher *k, const char *restore,
 		const struct model *model, struct coord_options *o,
 		struct fail *f)
@@ -331,8 +337,6 @@ publisher_begin(struct checkpoint_publisher *k, const char *restore,
 
 	if (!k->dir)
 		return 0;
-	if (checkpoint_probe(k->dir, f) < 0)
-		return -1;
 	checkpoint_sweep(k->dir);	/* no server writes before it is
 					   asked */
 	k->task = task_new();

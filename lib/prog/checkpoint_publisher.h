@@ -27,8 +27,13 @@ struct checkpoint_publisher {
 	int status;
 };
 
+/* Check that checkpoints can be kept in dir, which is made if it is missing.
+   Return 0 or -1. */
+int publisher_probe(const struct checkpoint_publisher *, struct fail *);
+
 /*
- * Check that checkpoints can be kept in dir, and find the one to restore:
+ * Remove what interrupted writers have left in dir: the caller has opened the
+ * journal, so that no other run uses it.  Find the checkpoint to restore:
  * "latest" (none, if there is none yet), "none", or a path.  Set o->checkpoint,
  * o->restore and o->restored, whose sampler the caller frees.  Return 0; or -1
  * with the reason, which is FAIL_DATA if the checkpoint is of another model,

@@ -76,11 +76,12 @@ open_all(struct host_coord *h, struct outbox *outbox, uint64_t now,
 	const struct scenario *s = h->site->scenario;
 
 	if (stream_open(&h->in, h->requests, f) < 0 ||
-	    publisher_begin(&h->ckpt, s->o.checkpoint ? "latest" : "none",
-			    h->site->model, &h->o, f) < 0 ||
+	    publisher_probe(&h->ckpt, f) < 0 ||
 	    (s->journal &&
 	     !(h->journal = journal_file_open(h->journal_path, s->most_bytes,
-					      f))))
+					      f))) ||
+	    publisher_begin(&h->ckpt, s->o.checkpoint ? "latest" : "none",
+			    h->site->model, &h->o, f) < 0)
 		return -1;
 	h->o.journal = journal_file_sink(h->journal, &h->in);
 	h->coord = coord_new(&h->o, h->site->source, h->site->model, outbox,
