@@ -895,7 +895,8 @@ replay_called(struct coord *c, size_t i, struct unpack *in)
 	size_t size;
 	const char *name = unpack_blob(in, &size);
 
-	if (in->bad || submitters_restore(c->submitters, i, name, size) < 0)
+	if (in->bad || submitters_restore(c->submitters, i, name, size,
+					  c->now_ms) < 0)
 		return -1;
 	if (submitters_accepted(c->submitters, i) == 0)
 		report_new_owner(c, i, c->now_ms);

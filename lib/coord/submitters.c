@@ -960,7 +960,7 @@ submitters_read_printed(struct submitters *s, uint64_t bytes)
 
 int
 submitters_restore(struct submitters *s, size_t i, const char *name,
-		   size_t size)
+		   size_t size, uint64_t now)
 {
 	struct submitter *one;
 
@@ -975,7 +975,8 @@ submitters_restore(struct submitters *s, size_t i, const char *name,
 	for (; s->count <= i; s->count++)
 		release(&s->of[s->count]);
 	*one = (struct submitter){ .state = AWAY, .peer = SUBMITTER_AWAY,
-				   .first = 1, .turn = s->turns };
+				   .away_ms = now, .first = 1,
+				   .turn = s->turns };
 	memcpy(one->name, name, size);
 	one->back = &one->front;
 	return 0;

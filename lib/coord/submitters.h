@@ -228,10 +228,10 @@ int submitters_read(struct submitters *, size_t, struct unpack *);
    printed. */
 void submitters_read_printed(struct submitters *, uint64_t bytes);
 
-/* Makes the submitter of this number and name, who is away.  -1: the number is
-   another one's, or that is not a name. */
+/* Makes the submitter of this number and name, who is away from now on.  -1:
+   the number is another one's, or that is not a name. */
 int submitters_restore(struct submitters *, size_t, const char *name,
-		       size_t size);
+		       size_t size, uint64_t now);
 /* Gives out again the turn that the journal noted.  -1: the submitter has no
    such request, or not as many steps. */
 int submitters_read_turn(struct submitters *, size_t, uint64_t number,

@@ -2079,7 +2079,7 @@ place_process(struct cluster *c, int node, enum process_kind kind,
 	p->index = index;
 	p->wanted = at_ms != NEVER;
 	p->begin_at = at_ms == NEVER ? NEVER : at_ms * 1000;
-	p->ahead = rng_below(&c->rng, 100000);
+	p->ahead = rng_below(&c->rng, (uint64_t)1 << 40);
 	snprintf(p->name, sizeof(p->name), "%.8s %zu", name, index % 100);
 }
 

@@ -21,6 +21,11 @@
 static struct model_fixture fixture;
 static struct coord *c;
 static struct coord_options options;
+/* The time at which a coordinator begins; a test may define another one. */
+#ifndef UPTIME
+#define UPTIME	1000
+#endif
+
 static uint64_t now;
 static struct fail f;
 
@@ -41,7 +46,7 @@ coordinator_new(const char *model)
 				    (char *)(uintptr_t)"node:2" };
 
 	fixture_begin(&fixture, model);
-	now = 1000;
+	now = UPTIME;
 	post_clear();
 	post_skips = MESSAGE_PING;
 	options.endpoint = "node:0";
