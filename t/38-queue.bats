@@ -91,7 +91,7 @@ count() {
 	run -0 submit <<<mine
 	assert_output --partial '{"id":"mine","op":"train"'
 	run -0 submit <<<status
-	assert_output --regexp '"requests":0,"pending":4[0-9]{3},"workers":2}$'
+	assert_output --regexp '"requests":0,"pending":4[0-9]{3},"workers":.}$'
 	# The submitter with many requests is still busy.
 	kill -0 $many
 	dies $many
