@@ -458,6 +458,26 @@ detached() {
 	ends 0
 }
 
+@test "requests of a submitter that is stopped are given up" {
+	local stopped pending=1
+	run_with --lease=1s
+	ps-submit -Q "$queue" -n me <<<"train 10000000" >many &
+	stopped=$!
+	begins many "$stopped"
+	# Its connection fills up: libzmq's own heartbeats no longer notice it.
+	kill -STOP "$stopped"
+	for ((i = 0; i < 300 && pending > 0; i++)); do
+		run -0 submit <<<status
+		pending=$(sed 's/.*"pending":\([0-9]*\),.*/\1/' <<<"$output")
+	done
+	assert_equal "$pending" 0
+	run -0 grep "submitter me" "$job_log"
+	assert_output --partial "hangs: it has not answered for 1 s"
+	kill -KILL "$stopped"
+	wait "$stopped" || :
+	ends 0
+}
+
 @test "of two submitters of one name the second one replaces the first" {
 	run_with
 	mkfifo pipe

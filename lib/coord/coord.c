@@ -764,6 +764,7 @@ note_pause(struct coord *c, uint64_t now)
 	fleet_skip_pause(c->fleet, now, pause);
 	standby_skip_pause(c, now);
 	watch_skip_pause(c, now);
+	submit_skip_pause(c, now);
 }
 
 static void

@@ -636,6 +636,8 @@ submit_receive(struct coord *c, uint64_t peer, const struct message *m,
 	if (ending_is_left(c))
 		return;		/* it will connect to the coordinator that
 				   resumes the run */
+	if (i != SUBMITTER_NONE)
+		submitters_heard(c->submitters, i);
 	if (m->kind == MESSAGE_HELLO)
 		status = message_check_hello(m, &f) < 0 ? -1 :
 			hello(c, peer, m, &f);
@@ -651,6 +653,30 @@ submit_receive(struct coord *c, uint64_t peer, const struct message *m,
 		submitters_away(c->submitters, i, now);
 }
 
+/* A program that is stopped keeps its connection if that is full, since nothing
+   of libzmq's comes through.  It counts as away when the connection has ended:
+   what it had sent before is taken. */
+static void
+hang_up_on_silent(struct coord *c, uint64_t now)
+{
+	struct submitters *s = c->submitters;
+	size_t i;
+
+	while ((i = submitters_silent(s, now, c->o.lease_ms)) !=
+	       SUBMITTER_NONE) {
+		report_warning(c, "submitter %s hangs: it has not answered for "
+			       "%g s", submitters_name(s, i),
+			       (double)c->o.lease_ms / 1000);
+		outbox_hang_up(c->outbox, submitters_peer(s, i));
+	}
+}
+
+void
+submit_skip_pause(struct coord *c, uint64_t now)
+{
+	submitters_skip_pause(c->submitters, now);
+}
+
 void
 submit_probe(struct coord *c, uint64_t now)
 {
@@ -660,10 +686,15 @@ submit_probe(struct coord *c, uint64_t now)
 
 	if (!submitters_open(s))
 		return;
-	for (size_t i = 1; i < submitters_count(s); i++)
-		if (submitters_peer(s, i) != SUBMITTER_AWAY &&
-		    !outbox_reaches(c->outbox, submitters_peer(s, i), &ping))
+	for (size_t i = 1; i < submitters_count(s); i++) {
+		if (submitters_peer(s, i) == SUBMITTER_AWAY)
+			continue;
+		if (outbox_reaches(c->outbox, submitters_peer(s, i), &ping))
+			submitters_asked(s, i, now);
+		else
 			submitters_away(s, i, now);
+	}
+	hang_up_on_silent(c, now);
 	while ((gone = submitters_gone(s, now, c->o.lease_ms,
 				       c->o.forget_ms)) != SUBMITTER_NONE)
 		forget_submitter(c, gone);

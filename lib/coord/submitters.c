@@ -39,6 +39,8 @@ struct submitter {
 	char name[SUBMITTER_NAME];
 	uint64_t peer, wishes;
 	uint64_t away_ms;	/* since when it is AWAY */
+	bool awaited;		/* it has not answered a PING, */
+	uint64_t asked_ms;	/* the first of which was sent then */
 	bool closed;		/* no more requests are taken */
 	bool failing;		/* its pending requests are to be given up */
 	uint64_t accepted, hash;
@@ -209,6 +211,7 @@ submitters_call(struct submitters *s, const char *name, size_t size,
 	memcpy(one->name, name, size);
 	one->name[size] = '\0';
 	one->state = THERE;
+	one->awaited = false;
 	one->peer = peer;
 	one->wishes = wishes;
 	one->sent = 0;
@@ -237,6 +240,42 @@ submitters_away(struct submitters *s, size_t i, uint64_t now)
 	s->of[i].state = AWAY;
 	s->of[i].peer = SUBMITTER_AWAY;
 	s->of[i].away_ms = now;
+}
+
+void
+submitters_asked(struct submitters *s, size_t i, uint64_t now)
+{
+	if (!s->of[i].awaited)
+		s->of[i].asked_ms = now;
+	s->of[i].awaited = true;
+}
+
+void
+submitters_heard(struct submitters *s, size_t i)
+{
+	s->of[i].awaited = false;
+}
+
+void
+submitters_skip_pause(struct submitters *s, uint64_t now)
+{
+	for (size_t i = 1; i < s->count; i++)
+		s->of[i].asked_ms = now;
+}
+
+size_t
+submitters_silent(struct submitters *s, uint64_t now, uint64_t for_ms)
+{
+	for (size_t i = 1; i < s->count; i++) {
+		struct submitter *one = &s->of[i];
+
+		if (one->state != THERE || !one->awaited ||
+		    now - one->asked_ms < for_ms)
+			continue;
+		one->awaited = false;
+		return i;
+	}
+	return SUBMITTER_NONE;
 }
 
 size_t

@@ -65,6 +65,18 @@ const char *submitters_name(const struct submitters *, size_t);
 /* Notes that a submitter's connection is gone, since now_ms. */
 void submitters_away(struct submitters *, size_t, uint64_t now_ms);
 /*
+ * Note that a submitter was sent a PING; that a message came from it.
+ * submitters_silent() returns one that is there and has not answered for
+ * for_ms, and counts from its next PING on; or SUBMITTER_NONE.
+ * submitters_skip_pause(): this process stood still until now_ms, so their
+ * silence does not count.
+ */
+void submitters_asked(struct submitters *, size_t, uint64_t now_ms);
+void submitters_heard(struct submitters *, size_t);
+size_t submitters_silent(struct submitters *, uint64_t now_ms,
+			 uint64_t for_ms);
+void submitters_skip_pause(struct submitters *, uint64_t now_ms);
+/*
  * Returns a submitter that has been away for too long and is to be forgotten:
  * for for_ms, or with SUBMITTER_DETACH for forget_ms.  SUBMITTER_NONE: there is
  * none.

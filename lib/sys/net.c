@@ -1070,16 +1070,28 @@ close_dialled(struct dialled *d)
 
 /* If the peer is there the socket stays for FLUSH_MS, so that messages that
    were sent before can leave. */
+/* Cut a caller off. */
+static void
+cut_caller(struct net *net, uint64_t peer)
+{
+	pthread_mutex_lock(&net->lock_inbound);
+	process_listener_monitor(net);
+	inbound_cut_peer(net->inbound, peer);
+	pthread_mutex_unlock(&net->lock_inbound);
+}
+
 void
 net_hang_up(struct net *net, uint64_t peer)
 {
 	struct dialled *d = dialled(net, peer);
 
-	if (!d)
-		return;
-	d->hung_up_ms = clock_ms();
-	if (!d->up)
-		d->hung_up_ms -= FLUSH_MS;
+	if (d) {
+		d->hung_up_ms = clock_ms();
+		if (!d->up)
+			d->hung_up_ms -= FLUSH_MS;
+	} else if (net->inbound && !(peer & DIALLED)) {
+		cut_caller(net, peer);
+	}
 }
 
 /* Close a peer that we hung up on, when its time is over.  Return the ms after
@@ -1616,12 +1628,8 @@ send_message(struct net *net, void *socket, const struct message *m,
 static void
 give_up_caller(struct net *net, uint64_t peer, bool deaf)
 {
-	if (deaf) {
-		pthread_mutex_lock(&net->lock_inbound);
-		process_listener_monitor(net);
-		inbound_cut_peer(net->inbound, peer);
-		pthread_mutex_unlock(&net->lock_inbound);
-	}
+	if (deaf)
+		cut_caller(net, peer);
 	note_departure(net);
 }
 

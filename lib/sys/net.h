@@ -73,8 +73,8 @@ const char *net_endpoint_also(const struct net *);
 int net_dial(struct net *, const char *endpoint, uint64_t *peer,
 	     struct fail *);
 
-/* Give up a peer that was dialled.  If the peer is there, messages that were
-   sent to it before have 500 ms to leave. */
+/* Give up a peer.  One that was dialled, if it is there, has 500 ms to get what
+   was sent to it before.  One that called is cut off, and may call again. */
 void net_hang_up(struct net *, uint64_t peer);
 
 /*

@@ -219,6 +219,31 @@ late(void)
 	coordinator_end();
 }
 
+/* The coordinator does not hang up on a submitter that answers, however long it
+   has nothing else to say; it does on one that is stopped, after a lease, and
+   takes what that had sent before. */
+static void
+hangs(void)
+{
+	const struct message pong = { .kind = MESSAGE_PONG };
+
+	begin();
+	calls(ME);
+	post_hung_up = 0;
+	for (uint64_t end = now + 3 * options.lease_ms; now < end;) {
+		tick();
+		coordinator_hears(ME, &pong);
+	}
+	named(post_hung_up == 0, "one that answers is not given up");
+	for (uint64_t end = now + 3 * options.lease_ms / 2; now < end;)
+		tick();
+	named(post_hung_up == ME, "one that does not answer for a lease is");
+	submits("status\n");
+	named(submitters_accepted(c->submitters, 1) == 1,
+	      "what it had sent before is taken");
+	coordinator_end();
+}
+
 int
 main(void)
 {
@@ -228,5 +253,6 @@ main(void)
 	torn();
 	other_run();
 	late();
+	hangs();
 	return tap_done();
 }
