@@ -193,12 +193,13 @@ static void
 close_all(struct program *p)
 {
 	coord_free(p->coord);
-	journal_file_close(p->journal);
 	net_leave(p->net);
 	requests_close(&p->requests);
 	model_free(p->model);
 	model_source_release(&p->source);
 	coord_settings_release(&p->s);
+	/* From here on, the same command begins a new run. */
+	journal_file_close(p->journal);
 }
 
 int
