@@ -36,6 +36,7 @@ struct journal_state {
 	uint64_t fold_at;	/* the bytes at which it is folded */
 	uint64_t before;	/* bytes in front of the last fold, which */
 	bool settles;		/* waits for its steps to end */
+	bool owes_end;		/* records that must follow were not read */
 	struct text lines;	/* requests that are not in the journal yet */
 	struct coord_progress progress;
 	struct pack notes;	/* that are not in the journal yet; and */
@@ -238,6 +239,18 @@ struct coord_progress
 journal_progress(const struct coord *c)
 {
 	return c->journal_state->progress;
+}
+
+void
+journal_owes_end(struct coord *c, bool owes)
+{
+	c->journal_state->owes_end = owes;
+}
+
+bool
+journal_lacks_end(const struct coord *c)
+{
+	return c->journal_state->owes_end;
 }
 
 /* ---- requests ---- */

@@ -228,9 +228,14 @@ replay_history(struct coord *c, struct unpack *u)
 static int replay(struct coord *, enum journal_kind, struct unpack *,
 		  struct fail *);
 
+/* The journal begins with this FOLD.  The program dropped what was before it
+   when the ends of its steps had been written behind it, and CUT or FOLDED
+   behind those; until one of these is read, the FOLD knows better what has
+   ended than which results were written. */
 static int
 replay_fold(struct coord *c, struct unpack *u, struct fail *f)
 {
+	journal_owes_end(c, true);
 	while (unpack_left(u) > 0) {
 		const uint64_t kind = unpack_uint(u);
 		size_t size;
@@ -257,7 +262,10 @@ replay(struct coord *c, enum journal_kind kind, struct unpack *u,
 	case JOURNAL_ENDS:	r = replay_ends(c, u); break;
 	case JOURNAL_VOID:	r = cancel_read(c, u); break;
 	case JOURNAL_SERVERS:	r = recover_read_servers(c, u, f); break;
-	case JOURNAL_CUT:	r = cut_read(c, u); break;
+	case JOURNAL_CUT:	r = cut_read(c, u);
+				journal_owes_end(c, false);
+				break;
+	case JOURNAL_FOLDED:	journal_owes_end(c, false); break;
 	case JOURNAL_COUNTS:	r = data_read_counts(c, u, f); break;
 	case JOURNAL_STREAMS:	r = data_read_streams(c, u); break;
 	case JOURNAL_FOLD:	r = c->resumed ? 0 : replay_fold(c, u, f);
@@ -321,6 +329,11 @@ coord_start(struct coord *c, struct coord_progress *progress, struct fail *f)
 		records_begin(c);
 		return 0;
 	}
+	if (journal_lacks_end(c))
+		return fail(f, FAIL_DATA, "the journal was cut short: the ends "
+			    "of the first steps that it has are missing. Put "
+			    "the right one in its place, or remove it to begin "
+			    "anew");
 	if (use_newest_checkpoint(c) < 0)
 		return fail(f, FAIL_DATA, "%s holds steps that have not ended "
 			    "by the journal: the journal was cut short, or is "

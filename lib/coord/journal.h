@@ -33,8 +33,9 @@
  *		records with the state of the run when all steps up to that
  *		one have ended; empty if records cannot describe that state.
  *		Once the checkpoint is published the file may begin with its
- *		FOLD, in place of all records before.  Anywhere else in the
- *		file a FOLD is ignored
+ *		FOLD, in place of all records before; CUT or FOLDED follows, or
+ *		the file was cut short.  Anywhere else in the file a FOLD is
+ *		ignored
  *	ERROR	in a FOLD: the error of a step, which no join has repeated yet
  *	FINISHED	the run has ended; it has this number in all versions
  *	HISTORY	in a FOLD of a run without checkpoints: the terms of the steps

@@ -1064,6 +1064,8 @@ do_journal(char *rest, struct fail *f)
 		lose_records(copied);
 	else if (strcmp(rest, "loses STREAMS") == 0)
 		lose_records(last_record(JOURNAL_STREAMS, keeps) - 1);
+	else if (strcmp(rest, "is cut behind FOLD") == 0)
+		lose_records(last_record(JOURNAL_FOLD, keeps));
 	else if (strcmp(rest, "begins at FOLD") == 0)
 		return drop_folded(false, f);
 	else if (strcmp(rest, "begins at FOLDED") == 0)
