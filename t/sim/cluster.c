@@ -1100,10 +1100,12 @@ kill_process(struct cluster *c, struct process *p, const struct fault *f)
 	drop_process(c, p, crash);
 	if (crash)
 		crash_files(c, p);
-	if ((crash || f->kind == FAULT_AGE) && p->kind == PROCESS_COORD) {
+	if ((crash || f->kind == FAULT_AGE) && p->kind == PROCESS_COORD)
 		accounts_forget(c->accounts);
+	/* No journal has leases: a step that was leased is another request's
+	   if the next coordinator learns first that an earlier one fails. */
+	if (p->kind == PROCESS_COORD)
 		program_forget(c->program, accounts_mark(c->accounts));
-	}
 	if (crash && p->kind == PROCESS_SUBMIT)
 		read_all_again(c);
 	p->age = f->kind == FAULT_AGE;
