@@ -212,11 +212,12 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 }
 
 /* A member left without BYE, which it sends when it is stopped: it died, and
-   what it was at may be the cause. */
+   what it was at may be the cause.  While servers are given a new term it is at
+   nothing, but what it was at before may have been pushed. */
 static void
 mark_died(struct coord *c, struct member *w)
 {
-	if (!w->gone && w->role == ROLE_WORKER && c->phase == PHASE_RUN) {
+	if (!w->gone && w->role == ROLE_WORKER && c->phase != PHASE_END) {
 		const uint64_t step = lease_blame(c, w);
 
 		if (step != WIRE_NONE)
