@@ -22,7 +22,7 @@ struct accounts {
 	uint64_t examples[EPOCHS];
 	bool forgetful;		/* a coordinator has lost the end of its
 				   journal */
-	double beyond;		/* how much the sum of weights was above the
+	double beyond;		/* how much the loss was above that of the
 				   steps done, when it was last seen; */
 	uint64_t beyond_given_up;	/* steps given up then */
 	double rest;			/* both again, as seen at barriers */
@@ -280,13 +280,13 @@ accounts_may_have(const struct accounts *a)
 	return a->forgetful || others_fail ? a->given_up : a->lost;
 }
 
-/* The sum of the weights exceeds that of the steps done only by steps that were
-   given up.  This excess grows only when more steps are given up. */
+/* The loss exceeds that of the steps done only by steps that were given up.
+   This excess grows only when more steps are given up. */
 void
-accounts_scored(struct accounts *a, double sum, uint64_t below,
+accounts_scored(struct accounts *a, double loss, uint64_t below,
 		const char *what)
 {
-	const double beyond = sum - (double)LOSS_OF_A_STEP * (double)below;
+	const double beyond = loss - (double)LOSS_OF_A_STEP * (double)below;
 	const double most = (double)LOSS_OF_A_STEP *
 		(double)accounts_may_have(a);
 
@@ -302,9 +302,9 @@ accounts_scored(struct accounts *a, double sum, uint64_t below,
 /* The same at a barrier, where no step is in flight.  The excess may have
    become smaller: a server that was just lost lacks steps. */
 void
-accounts_rest(struct accounts *a, double sum)
+accounts_rest(struct accounts *a, double loss)
 {
-	const double beyond = sum - (double)LOSS_OF_A_STEP * (double)a->done;
+	const double beyond = loss - (double)LOSS_OF_A_STEP * (double)a->done;
 
 	if (!a->forgetful && a->given_up > 0 &&
 	    a->rest_given_up == a->given_up && beyond > a->rest)

@@ -70,12 +70,12 @@ uint64_t accounts_given_up(const struct accounts *);
 /* The number of steps that were given up and yet may have been applied, by some
    servers or by all. */
 uint64_t accounts_may_have(const struct accounts *);
-/* Checks R5 and R8: sum is the sum of all weights (without visits) where all
+/* Checks R5 and R8: an evaluation has this loss, or would have it, where all
    steps below "below" are done. */
-void accounts_scored(struct accounts *, double sum, uint64_t below,
+void accounts_scored(struct accounts *, double loss, uint64_t below,
 		     const char *what);
-/* Checks R8 when no step is in flight: sum is as above. */
-void accounts_rest(struct accounts *, double sum);
+/* Checks R8 when no step is in flight: loss is as above. */
+void accounts_rest(struct accounts *, double loss);
 /* Returns the first rule that was broken and the line that broke it, or
    NULL. */
 const char *accounts_wrong(const struct accounts *);

@@ -1860,6 +1860,15 @@ hold_all(struct cluster *c, struct holding *h)
 	return all;
 }
 
+/* Returns the loss that an evaluation of these values has; see call_sum() in
+   program.c. */
+static double
+loss_of(const struct cluster *c, const struct holding *h)
+{
+	return c->s->lines ? (h->sum + LOSS_OF_A_STEP * (double)h->counted) /
+		2 : h->sum;
+}
+
 /* Rounds are not checked, since they may still be run again for a server. */
 static void
 check_rest(struct cluster *c)
@@ -1871,7 +1880,7 @@ check_rest(struct cluster *c)
 	    c->s->o.mode != MODE_SYNC && !scenario_may_fail(c->s) &&
 	    !c->in_haste) {
 		if (hold_all(c, &h))
-			accounts_rest(c->accounts, h.sum);
+			accounts_rest(c->accounts, loss_of(c, &h));
 		free(h.visits);
 		if (accounts_wrong(c->accounts))
 			broken(c, "%s", accounts_wrong(c->accounts));
@@ -1906,7 +1915,7 @@ check_servers(struct cluster *c)
 		broken(c, "C6: %g steps were done, weights are %g to %g",
 		       (double)done, (double)h.least, (double)h.most);
 	if (all) {
-		accounts_scored(c->accounts, h.sum,
+		accounts_scored(c->accounts, loss_of(c, &h),
 				accounts_done(c->accounts), "at the end");
 		if (accounts_wrong(c->accounts))
 			broken(c, "%s", accounts_wrong(c->accounts));
