@@ -543,15 +543,34 @@ read_member(struct manifest_member *m, json_t *item, struct fail *f)
 	return same ? 0 : -1;
 }
 
+/* Read a list, and count what the caller is to release, also after an error. */
+static int
+read_list(struct manifest_member **to, size_t *count, size_t part,
+	  const json_t *list,
+	  int (*read)(struct manifest_member *, json_t *, struct fail *),
+	  struct fail *f)
+{
+	json_t *item;
+	size_t i;
+
+	*to = mem_alloc(json_array_size(list), sizeof(**to));
+	json_array_foreach(list, i, item) {
+		*count = i + 1;
+		(*to)[i].part = part;
+		if (read(&(*to)[i], item, f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int
 manifest_part_read(struct manifest_part *p, const char *text, size_t size,
 		   struct fail *f)
 {
-	json_t *o = read_hashed(text, size, f), *list, *item, *empty = NULL;
+	json_t *o = read_hashed(text, size, f), *list, *empty = NULL;
 	json_int_t part, parts;
 	json_error_t error;
 	const char *name;
-	size_t i;
 	int r = -1;
 
 	if (!o || check_format(o, f) < 0)
@@ -574,23 +593,10 @@ manifest_part_read(struct manifest_part *p, const char *text, size_t size,
 	p->name = mem_text(name);
 	p->part = (size_t)part;
 	p->parts = (size_t)parts;
-	p->member = mem_alloc(json_array_size(list), sizeof(*p->member));
-	r = 0;
-	json_array_foreach(list, i, item) {
-		p->count = i + 1;
-		p->member[i].part = p->part;
-		r = read_member(&p->member[i], item, f);
-		if (r < 0)
-			goto out;
-	}
-	p->empty = mem_alloc(json_array_size(empty), sizeof(*p->empty));
-	json_array_foreach(empty, i, item) {
-		p->empties = i + 1;
-		p->empty[i].part = p->part;
-		r = read_empty(&p->empty[i], item, f);
-		if (r < 0)
-			goto out;
-	}
+	r = read_list(&p->member, &p->count, p->part, list, read_member, f);
+	if (r == 0)
+		r = read_list(&p->empty, &p->empties, p->part, empty,
+			      read_empty, f);
 out:
 	json_decref(o);
 	return r;
