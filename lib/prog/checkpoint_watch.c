@@ -17,8 +17,7 @@
 /* A checkpoint that could not be used. */
 struct refused {
 	uint64_t step;
-	uint64_t tried;		/* stamp when it was given out */
-	uint64_t seen;		/* stamp at the last look */
+	struct checkpoint_stamps stamps;
 };
 
 struct checkpoint_watch {
@@ -244,17 +243,12 @@ checkpoint_watch_newest(const struct checkpoint_watch *w, uint64_t *step,
 	return true;
 }
 
-/* A checkpoint is being copied while it is another at each look. */
-static bool
-is_worth_a_try(struct checkpoint_watch *w)
+bool
+checkpoint_stamps_settle(struct checkpoint_stamps *s, uint64_t stamp)
 {
-	struct refused *r = find_refused(w, w->given_step);
-	bool worth;
+	const bool worth = stamp == s->seen && stamp != s->tried;
 
-	if (!r)
-		return true;
-	worth = w->given_stamp == r->seen && r->seen != r->tried;
-	r->seen = w->given_stamp;
+	s->seen = stamp;
 	return worth;
 }
 
@@ -263,12 +257,14 @@ checkpoint_watch_next(struct checkpoint_watch *w)
 {
 	while (w->next < w->list.count) {
 		const size_t i = w->next++;
+		struct refused *r;
 
 		free(w->given);
 		w->given = disk_path("%s/%s", w->dir, w->list.name[i]);
 		w->given_step = w->list.step[i];
 		w->given_stamp = stamp_of(w->given);
-		if (is_worth_a_try(w))
+		r = find_refused(w, w->given_step);
+		if (!r || checkpoint_stamps_settle(&r->stamps, w->given_stamp))
 			return w->given;
 	}
 	return NULL;
@@ -298,7 +294,9 @@ checkpoint_watch_refuse(struct checkpoint_watch *w)
 				      sizeof(*w->refused));
 		r = &w->refused[w->refusals++];
 	}
-	*r = (struct refused){ w->given_step, w->given_stamp, w->given_stamp };
+	*r = (struct refused){
+		w->given_step, { w->given_stamp, w->given_stamp }
+	};
 	return first;
 }
 

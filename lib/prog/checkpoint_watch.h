@@ -50,6 +50,16 @@ bool checkpoint_watch_newest(const struct checkpoint_watch *, uint64_t *step,
 			     uint64_t *stamp);
 
 /*
+ * Return whether a checkpoint that could not be used is worth another try, now
+ * that its stamp is this one: it is being copied while it is another at each
+ * look, and else is as it was when it was tried.  Takes note of the stamp.
+ */
+struct checkpoint_stamps {
+	uint64_t tried, seen;	/* when it was tried; at the last look */
+};
+bool checkpoint_stamps_settle(struct checkpoint_stamps *, uint64_t stamp);
+
+/*
  * Return the path of the oldest checkpoint to be used now, which the next call
  * passes over; the path is good until then.  NULL: there is none at present.
  * The caller calls checkpoint_watch_done() or checkpoint_watch_refuse().

@@ -11,9 +11,9 @@ struct newer {
 	const char *dir;
 	struct checkpoint_watch *folder;
 	uint64_t step;		/* of the checkpoint in use */
-	uint64_t tried, tried_stamp;	/* the newest one's when a checkpoint
-					   was last opened */
-	uint64_t seen_stamp;	/* the newest one's at the last look */
+	uint64_t tried;		/* the newest step when a checkpoint was last
+				   opened */
+	struct checkpoint_stamps stamps;	/* of the newest */
 	uint64_t next_ms;	/* time of the next look */
 };
 
@@ -27,9 +27,9 @@ newer_open(const char *dir, uint64_t step)
 	n->folder = checkpoint_watch_open(dir);
 	n->step = step;
 	if (checkpoint_watch_look(n->folder, &f) < 0 ||
-	    !checkpoint_watch_newest(n->folder, &n->tried, &n->tried_stamp) ||
+	    !checkpoint_watch_newest(n->folder, &n->tried, &n->stamps.tried) ||
 	    n->tried != step)
-		n->tried = n->tried_stamp = 0;
+		n->tried = n->stamps.tried = 0;
 	return n;
 }
 
@@ -66,19 +66,18 @@ has_news(struct newer *n, bool *other)
 {
 	uint64_t step, stamp;
 	struct fail f;
-	bool at_rest;
+	bool settled;
 
 	/* A folder that has gone is not an error: it may come again. */
 	if (checkpoint_watch_look(n->folder, &f) < 0 ||
 	    !checkpoint_watch_newest(n->folder, &step, &stamp))
 		return false;
-	at_rest = stamp == n->seen_stamp;
-	n->seen_stamp = stamp;
+	settled = checkpoint_stamps_settle(&n->stamps, stamp);
 	*other = step != n->tried;
-	if (!*other && (stamp == n->tried_stamp || !at_rest))
+	if (!*other && !settled)
 		return false;
 	n->tried = step;
-	n->tried_stamp = stamp;
+	n->stamps.tried = stamp;
 	return true;
 }
 
