@@ -764,7 +764,7 @@ note_pause(struct coord *c, uint64_t now)
 	fleet_skip_pause(c->fleet, now, pause);
 	standby_skip_pause(c, now);
 	watch_skip_pause(c, now);
-	submit_skip_pause(c, now);
+	submitters_skip_pause(c->submitters, now);
 }
 
 static void

@@ -61,12 +61,12 @@ void journal_count(struct coord *, uint64_t records);
 void journal_grow(struct coord *, size_t bytes);
 void journal_last_line(struct coord *, uint64_t number, uint64_t hash);
 void journal_resume(struct coord *, uint64_t written);
+/* Returns the last three of these, as coord_start() does. */
+struct coord_progress journal_progress(const struct coord *);
 /* Note that a FOLD was read that the ends of its steps must follow; that they
    were read.  Is the journal without them? */
 void journal_owes_end(struct coord *, bool owes);
 bool journal_lacks_end(const struct coord *);
-/* Returns the last two of these, as coord_start() does. */
-struct coord_progress journal_progress(const struct coord *);
 
 /* ---- request lines ---- */
 

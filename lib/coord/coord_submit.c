@@ -672,12 +672,6 @@ hang_up_on_silent(struct coord *c, uint64_t now)
 }
 
 void
-submit_skip_pause(struct coord *c, uint64_t now)
-{
-	submitters_skip_pause(c->submitters, now);
-}
-
-void
 submit_probe(struct coord *c, uint64_t now)
 {
 	const struct message ping = { .kind = MESSAGE_PING };

@@ -27,9 +27,6 @@ void submit_receive(struct coord *, uint64_t peer, const struct message *,
 /* Pings submitters, hangs up on those that have not answered for a lease, and
    forgets those that have been away for too long. */
 void submit_probe(struct coord *, uint64_t now_ms);
-/* The coordinator stood still until now: that no submitter answered does not
-   count. */
-void submit_skip_pause(struct coord *, uint64_t now_ms);
 
 /* Puts requests into the queue in their turns; true: any. */
 bool submit_turns(struct coord *);

@@ -583,7 +583,8 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 	if (s->o.beside_journal)
 		s->journal = s->journal_path =
 			disk_path("%s/" JOURNAL_FILE, s->ckpt.dir);
-	name_task(s);
+	if (s->print_task)
+		name_task(s);
 	if (s->o.suspend && !s->journal)
 		cli_usage("--suspend needs --checkpoint or --journal");
 	check_output(s);

@@ -1068,8 +1068,6 @@ close_dialled(struct dialled *d)
 	return true;
 }
 
-/* If the peer is there the socket stays for FLUSH_MS, so that messages that
-   were sent before can leave. */
 /* Cut a caller off. */
 static void
 cut_caller(struct net *net, uint64_t peer)
@@ -1080,6 +1078,8 @@ cut_caller(struct net *net, uint64_t peer)
 	pthread_mutex_unlock(&net->lock_inbound);
 }
 
+/* If a dialled peer is there the socket stays for FLUSH_MS, so that messages
+   that were sent before can leave. */
 void
 net_hang_up(struct net *net, uint64_t peer)
 {
