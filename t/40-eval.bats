@@ -956,9 +956,8 @@ predicts() {
 		ps-eval --predict -C "$1" -)"
 }
 
-@test "--predict of a stream changes to the newest checkpoint" {
-	train 'train 10' save 'train 10' save 'train 10'
-	mkdir live others
+# predict_live - begin a stream with the first checkpoint, copied to live.
+predict_live() {
 	cp -R ckpts/ckpt-00000010 live
 	mkfifo in out
 	ps-eval --predict -C live -B 1 - <in >out 2>log 3>&- &
@@ -966,6 +965,12 @@ predicts() {
 	daemons+=("$pid")
 	exec 6>in 7<out
 	predicts ckpts/ckpt-00000010
+}
+
+@test "--predict of a stream changes to the newest checkpoint" {
+	train 'train 10' save 'train 10' save 'train 10'
+	mkdir live others
+	predict_live
 	# A new checkpoint is renamed into the folder, and a pruned one removed.
 	cp -R ckpts/ckpt-00000020 live/.tmp-new
 	mv live/.tmp-new live/ckpt-00000020
@@ -1007,13 +1012,7 @@ model: predictions are still made with live/ckpt-00000020"
 @test "--predict of a stream changes to a checkpoint whose copy is complete" {
 	train 'train 10' save 'train 10'
 	mkdir live
-	cp -R ckpts/ckpt-00000010 live
-	mkfifo in out
-	ps-eval --predict -C live -B 1 - <in >out 2>log 3>&- &
-	pid=$!
-	daemons+=("$pid")
-	exec 6>in 7<out
-	predicts ckpts/ckpt-00000010
+	predict_live
 	mkdir live/ckpt-00000020
 	cp ckpts/ckpt-00000020/MANIFEST.json live/ckpt-00000020
 	for word in shard-0-of-2.tar "predicts from"; do

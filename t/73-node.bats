@@ -19,6 +19,19 @@ stand_in() {
 	chmod +x "bin/$1"
 }
 
+# wait_until_told - make a ps-work and a ps-serve that end when they are told.
+wait_until_told() {
+	local program
+	for program in ps-work ps-serve; do
+		stand_in $program <<-'EOT'
+			#!/bin/bash
+			trap 'echo "${0##*/} ended" >>ended; exit 0' TERM HUP
+			echo "${0##*/} begun" >>begun
+			for ((;;)) do sleep 0.05; done
+		EOT
+	done
+}
+
 # fake_slurm - make a srun that works as the real one: it runs a task for each
 # rank, with its variables, passes on the output of all, and ends with the
 # highest status.  Nodes are loopback addresses that other programs hardly use.
@@ -299,14 +312,7 @@ from 1 to 65535"
 	status_of 3 0 3
 	status_of 0 4 4
 	status_of 3 4 3
-	for program in ps-work ps-serve; do
-		stand_in $program <<-'EOT'
-			#!/bin/bash
-			trap 'echo "${0##*/} ended" >>ended; exit 0' TERM HUP
-			echo "begun" >>begun
-			for ((;;)) do sleep 0.05; done
-		EOT
-	done
+	wait_until_told
 	ps-node -f "$cluster" -t worker:0 --beside 3>&- &
 	pid=$!
 	daemons+=("$pid")
@@ -470,14 +476,7 @@ started again"
 
 @test "the programs of a ps-node that is killed end" {
 	local option
-	for program in ps-work ps-serve; do
-		stand_in $program <<-'EOT'
-			#!/bin/bash
-			trap 'echo "${0##*/} ended" >>ended; exit 0' TERM HUP
-			echo "${0##*/} begun" >>begun
-			for ((;;)) do sleep 0.05; done
-		EOT
-	done
+	wait_until_told
 	cluster='{"cluster": {"chief": ["c:1"], "ps": ["a:1"],
 		"worker": ["a:2"]}}'
 	for option in --restarts=1 --restarts=0; do
