@@ -89,12 +89,22 @@ score(const struct private *own, const float *query, const float *row)
 	return own->scale * (float)kernel_dot(query, row, own->dim);
 }
 
-/* The largest score is subtracted first, so that exp() does not overflow. */
+static float
+share(const struct flow *in, size_t j, struct divisor d)
+{
+	return flow_share(in, j, (double)d.unit);
+}
+
+/*
+ * The largest score is subtracted first, so that exp() does not overflow.  An
+ * id of weight 0 counts as none: its score may be above the largest.
+ */
 static float
 weight(const struct flow *in, size_t j, float score, struct divisor d)
 {
-	return flow_share(in, j, (double)d.unit) * expf(score - d.largest) *
-		d.factor;
+	const float own = share(in, j, d);
+
+	return own == 0 ? 0 : own * expf(score - d.largest) * d.factor;
 }
 
 static void
@@ -125,7 +135,7 @@ attend(const struct pass *p, struct bag bag, const float *query, float *y)
 		const float s = score(own, query, row);
 		float a;
 
-		if (s > d.largest) {
+		if (s > d.largest && share(in, j, d) != 0) {
 			const float less = expf(d.largest - s);
 
 			multiply(y, less, dim);

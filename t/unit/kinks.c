@@ -492,6 +492,11 @@ static const struct {
 	  4, { 0, 0, 0, 1 } },
 	{ "attention s q dim=1 scale=-1e30", { 1, 1, 1, 3e38f },
 	  1, { 1, 0, 0, 0 } },
+	/* An id of weight 0 counts as none, however large its score is. */
+	{ "attention s q dim=1 scale=1e30", { 1, 1, 1, 0 },
+	  3, { 0, 0, 1, 0 } },
+	{ "attention s q dim=1 scale=-100", { 0, 2, 1, 0 },
+	  2, { 0, 1, 0, 0 } },
 	/* One pair of factors that differ by more than 2^24: <1, 2> 1e4
 	   1e-4. */
 	{ "factorization s factors=1", { 1e4f, 1e-4f, 0, 0 },
