@@ -340,27 +340,31 @@ run_resets(struct server *s)
 	}
 }
 
-/* A round has ended: answer the pulls that waited for it; pulls for later
-   rounds wait again. */
+/* Answer a pull that waited for a round which has ended. */
+static void
+answer_pull(struct server *s, const struct waiting_pull *p)
+{
+	struct event e = { .peer = p->peer, .m = &p->pull };
+	struct message confirmed;
+
+	if (session_sender(s->session, p->peer) == SENDER_STRANGER)
+		return;
+	if (server_run_confirm(s->run, &p->pull, p->ahead, &confirmed))
+		session_send(s->session, p->peer, &confirmed);
+	else
+		act_on(s, find_rule(MESSAGE_PULL, SENDER_CLIENT), &e);
+}
+
 static void
 answer_waiting(struct server *s)
 {
-	struct waiting_pulls taken = waiting_pulls_take(&s->waiting_pulls);
-	const struct rule *r = find_rule(MESSAGE_PULL, SENDER_CLIENT);
-	const struct waiting_pull *p;
-	struct message confirmed;
+	const uint64_t round = server_run_round(s->run);
+	struct waiting_pull *p;
 
-	for (size_t i = 0; (p = waiting_pulls_at(&taken, i)); i++) {
-		struct event e = { .peer = p->peer, .m = &p->pull };
-
-		if (session_sender(s->session, p->peer) == SENDER_STRANGER)
-			continue;
-		if (server_run_confirm(s->run, &p->pull, p->ahead, &confirmed))
-			session_send(s->session, p->peer, &confirmed);
-		else
-			act_on(s, r, &e);
+	while ((p = waiting_pulls_take(&s->waiting_pulls, round))) {
+		answer_pull(s, p);
+		free(p);
 	}
-	waiting_pulls_release(&taken);
 }
 
 /* A push was staged for a part, which may now have all of its round: send the
@@ -369,20 +373,20 @@ static void
 answer_ahead(struct server *s)
 {
 	const int64_t part = s->run ? server_run_staged(s->run) : -1;
-	const struct waiting_pull *p;
+	struct waiting_pull *p;
 	struct message values;
-	uint64_t ahead;
 
-	for (size_t i = 0; part >= 0 &&
-	     (p = waiting_pulls_at(&s->waiting_pulls, i)); i++) {
+	if (part < 0)
+		return;
+	for (p = waiting_pulls_first(&s->waiting_pulls,
+				     server_run_round(s->run) + 1); p;
+	     p = waiting_pulls_next(p)) {
 		if (p->pull.pull.part != (uint64_t)part || p->ahead > 0 ||
 		    session_sender(s->session, p->peer) == SENDER_STRANGER)
 			continue;
-		ahead = server_run_pull_ahead(s->run, &p->pull, &values);
-		if (ahead == 0)
-			continue;
-		waiting_pulls_sent_ahead(&s->waiting_pulls, i, ahead);
-		session_send(s->session, p->peer, &values);
+		p->ahead = server_run_pull_ahead(s->run, &p->pull, &values);
+		if (p->ahead > 0)
+			session_send(s->session, p->peer, &values);
 	}
 }
 
@@ -1345,7 +1349,7 @@ check_run(const struct server *s)
 
 	if (!s->run)
 		return snapshots_have_jobs(s->snapshots) ||
-			waiting_pulls_at(&s->waiting_pulls, 0) ?
+			s->waiting_pulls.count > 0 ?
 			"server 1: nothing is left of a run that was "
 			"forgotten" : NULL;
 	if (server_run_term(s->run) > session_term(s->session))

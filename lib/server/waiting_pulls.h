@@ -4,31 +4,48 @@
  * Of each peer and part only the newest pull waits: a peer that pulls again has
  * given up its earlier pull.  A relay pulls for many workers: there the newest
  * pull of each request number waits.
+ *
+ * The pulls of a round are in a list of their own, in the order in which they
+ * came: so pulls for later rounds, of which one peer may send any number, cost
+ * nothing when a round ends.
  */
 #ifndef PS_WAITING_PULLS_H
 #define PS_WAITING_PULLS_H
 
 #include "wire/message.h"
 
-#define WAITING_PULLS_BYTES	((size_t)64 << 20)	/* of keys */
+#define WAITING_PULLS_BYTES	((size_t)64 << 20)	/* of the pulls and
+							   their keys */
+#define WAITING_PULLS_LISTS	1024	/* rounds with lists of their own */
+#define WAITING_PULLS_BUCKETS	4096
+
+struct waiting_pull {
+	uint64_t peer;
+	uint64_t of;		/* of a relay's the request number; else 0 */
+	struct message pull;	/* frame[0] is our copy, behind the struct */
+	uint64_t ahead;		/* number of the values sent ahead for it; 0:
+				   none */
+	struct waiting_pull *next, *before;	/* of its list */
+	struct waiting_pull *other;		/* of its bucket */
+};
 
 /* { 0 } is empty. */
 struct waiting_pulls {
-	struct waiting_pull {
-		       uint64_t peer;
-		       struct message pull;	/* frame[0] is our copy */
-		       uint64_t ahead;	/* number of the values sent ahead for
-					   it; 0: none */
-	} *pull;
-	size_t count, room;
-	size_t bytes;		/* of the keys of all pulls */
+	struct waiting_pulls_list {
+		struct waiting_pull *first, *last;
+	} round[WAITING_PULLS_LISTS];	/* by the round that a pull waits for */
+	struct waiting_pull *bucket[WAITING_PULLS_BUCKETS];
+	uint64_t taken;		/* no pull waits for this round, or an earlier
+				   one */
+	size_t count;
+	size_t bytes;		/* of all pulls and their keys */
 	size_t enough;		/* twice the bytes that were left when leavers
 				   were last dropped */
 };
 
 /* Add a PULL, whose frame is copied; relayed: a relay sent it.  Returns true
-   when the keys exceed `enough` by more than WAITING_PULLS_BYTES: it is time to
-   call waiting_pulls_forget_leavers(). */
+   when the bytes exceed `enough` by more than WAITING_PULLS_BYTES: it is time
+   to call waiting_pulls_forget_leavers(). */
 bool waiting_pulls_add(struct waiting_pulls *, uint64_t peer, bool relayed,
 		       const struct message *, uint64_t ahead);
 
@@ -37,12 +54,16 @@ void waiting_pulls_forget_leavers(struct waiting_pulls *,
 				  bool (*is_here)(void *self, uint64_t peer),
 				  void *self);
 
-/* Empty it and return what it held, which the caller releases. */
-struct waiting_pulls waiting_pulls_take(struct waiting_pulls *);
-/* The pull at an index from 0 on; NULL: there are no more. */
-const struct waiting_pull *waiting_pulls_at(const struct waiting_pulls *,
-					    size_t);
-void waiting_pulls_sent_ahead(struct waiting_pulls *, size_t, uint64_t ahead);
+/* Take out a pull that waits for this round or an earlier one; the caller frees
+   it with free().  NULL: there is none. */
+struct waiting_pull *waiting_pulls_take(struct waiting_pulls *, uint64_t round);
+
+/* The first pull that waits for this round, and the next one behind a pull;
+   NULL: there is none. */
+struct waiting_pull *waiting_pulls_first(const struct waiting_pulls *,
+					 uint64_t round);
+struct waiting_pull *waiting_pulls_next(const struct waiting_pull *);
+
 void waiting_pulls_release(struct waiting_pulls *);
 
 /* For tests: NULL, or the invariant that is broken; rounds below this step have
