@@ -184,7 +184,8 @@ test_trees(void)
 			 n);
 		named(as_a_tree(a, n * SIZE, &rng), name);
 	}
-	named(as_a_tree(a, 2 * SIZE + 1, &rng), "the last one may be short");
+	named(as_a_tree(a, 2 * SIZE + 1, &rng),
+	      "the last batch of a tree may be smaller");
 	accumulator_free(a);
 }
 
@@ -262,9 +263,10 @@ test_local(void)
 		equals(accumulate_train(a, fixture.compute, &how, got.state,
 					&f), 0);
 		spread(fixture.compute, &got);
-		named(same(&got, &expected), i == 0 ?
-		      "a copy is trained with each batch, and what is averaged "
-		      "is that of all" : "and so it is in the next step");
+		named(same(&got, &expected),
+		      i == 0 ? "each batch trains a copy of the model, and "
+		      "the step takes their average" :
+		      "the next step starts from the pulled values again");
 		total_end(&got);
 	}
 	total_end(&expected);
@@ -288,11 +290,12 @@ test_faults(void)
 	fixture.batch.feature[x].value[2 * SIZE * 4] = INFINITY;
 	fixture_pull(&fixture);
 	named(accumulate_train(a, fixture.compute, &how, NULL, &f) < 0 &&
-	      f.kind == FAIL_DATA, "what one batch cannot, none of them can");
+	      f.kind == FAIL_DATA,
+	      "a batch that cannot be computed fails the whole step");
 	fixture.batch.feature[x].value[2 * SIZE * 4] = 1;
 	fixture_pull(&fixture);
 	named(accumulate_train(a, fixture.compute, &how, NULL, &f) == 0,
-	      "and the next step is one again");
+	      "a step after a failed one succeeds");
 	accumulator_free(a);
 }
 

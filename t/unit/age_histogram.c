@@ -86,7 +86,7 @@ main(void)
 		same = same && go_on(&d, &rng, 1, UPDATES);
 		clear(&d);
 	}
-	named(same, "rows are counted, and forgotten, by their updates");
+	named(same, "rows are counted, and forgotten, by their last update");
 
 	/* A checkpoint gives the rows in any order. */
 	for (size_t i = 0; i < ROWS; i++)
@@ -94,7 +94,7 @@ main(void)
 	copy = age_histogram_copy(&d);
 	age_histogram_release(&d);
 	named(go_on(&copy, &rng, 3 * AGE_HISTOGRAM_NEW + 1, UPDATES),
-	      "and so are those that are put there in any order");
+	      "rows put in any order, as by a checkpoint, are counted alike");
 	while (age_histogram_forget(&copy, UPDATES, &(uint64_t){ 0 }) > 0)
 		;
 	clear(&copy);

@@ -81,7 +81,7 @@ test_steps(void)
 
 		if (!good)
 			printf("# %d: %s\n", (int)is, f.text);
-		named(good, *steps[i].line ? steps[i].line : "nothing");
+		named(good, *steps[i].line ? steps[i].line : "an empty line");
 	}
 }
 
@@ -93,12 +93,14 @@ test_values(void)
 
 	ok(read("{\"loss\":0.25,\"metrics\":{\"a\":[1,2],\"b\":[3,4.5]}}", &a,
 		&f) == ANSWER_GOOD);
-	named(a.has_loss && fabs(a.loss - .25) < 1e-12, "its loss");
-	named(a.examples == 9, "what it does not say stays");
-	named(a.metrics == 2, "two metrics");
+	named(a.has_loss && fabs(a.loss - .25) < 1e-12,
+	      "the answer's loss is read");
+	named(a.examples == 9,
+	      "an answer without examples leaves their number as it was");
+	named(a.metrics == 2, "both metrics are read");
 	named(fabs(a.metric[0].sum + a.metric[1].sum - 4) < 1e-12 &&
 	      fabs(a.metric[0].weight + a.metric[1].weight - 6.5) < 1e-12,
-	      "their numbers");
+	      "sums and weights of the metrics are read");
 	ok(read("{}", &a, &f) == ANSWER_GOOD && !a.has_loss);
 	ok(read("{\"loss\":NaN}", &a, &f) == ANSWER_GOOD && a.has_loss &&
 	   isnan(a.loss));
@@ -176,9 +178,11 @@ test_sizes(void)
 		n += (size_t)snprintf(line + n, sizeof(line) - n,
 				      "%s\"m%d\":[1,1]", i ? "," : "", i);
 	snprintf(line + n, sizeof(line) - n, "}}");
-	named(read(line, &a, &f) == ANSWER_UNFIT, "too many metrics");
+	named(read(line, &a, &f) == ANSWER_UNFIT,
+	      "an answer with too many metrics is refused");
 	snprintf(line, sizeof(line), "{\"metrics\":{\"%064d\":[1,1]}}", 7);
-	named(read(line, &a, &f) == ANSWER_UNFIT, "too long a name");
+	named(read(line, &a, &f) == ANSWER_UNFIT,
+	      "a metric's name that is too long is refused");
 }
 
 static void

@@ -220,9 +220,11 @@ one_kind(size_t k)
 	}
 	printf("# %s %s: %#llx\n", kinds[k].name, kinds[k].settings,
 	       (unsigned long long)digest);
-	named(blocks, "blocks are as floats alone, to the bit");
-	named(wide, "and so are rows");
-	named(digest == kinds[k].digest, "and on every processor");
+	named(blocks,
+	      "a block of floats gets the same bits as each float alone");
+	named(wide, "a long row gets the same bits as each float alone");
+	named(digest == kinds[k].digest,
+	      "the bits equal the recorded ones, on any processor");
 	free(one.value);
 	free(all.value);
 }
@@ -249,7 +251,7 @@ copied(void)
 	apply_all(&a, x, y, g, n);
 	apply_all(&a, x, x, g, n);
 	named(memcmp(x, y, floats * sizeof(*x)) == 0,
-	      "what is copied is as what is not");
+	      "an update into a copy gives the same bits as one in place");
 	free(x);
 	free(y);
 	free(g);

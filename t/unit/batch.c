@@ -80,7 +80,7 @@ test_append(void)
 	batch_reset(&b);
 	batch_append(&b, &a, 0);
 	named(!b.label.input && b.examples == 1,
-	      "examples without labels give none");
+	      "a batch of examples without labels has no labels");
 	a.label.input = &label;
 	batch_release(&a);
 	batch_release(&b);

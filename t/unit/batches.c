@@ -22,7 +22,8 @@ begin(void)
 static void
 end(void)
 {
-	named(!batches_check(batches), "what always holds did so in the end");
+	named(!batches_check(batches),
+	      "the invariants of the batches hold at the end");
 	batch_release(&batch);
 	batches_free(batches);
 }
@@ -47,7 +48,8 @@ test_take(void)
 	      lease == 9, "one batch is read ahead, for its lease");
 	named(batches_take(batches, &batch, 4, 1) == BATCH_TAKEN &&
 	      batch.examples == 3 && batches_want(batches),
-	      "who takes it gets fewer examples where there were fewer");
+	      "a step takes the batch although it has fewer examples than "
+	      "were asked for");
 	put(4, 4, 9);
 	batches_assign(batches, 10);
 	ok(batches_have(batches, &lease) && lease == 10);
@@ -62,7 +64,7 @@ test_data_sets(void)
 	begin();
 	put(4, 4, 9);
 	named(batches_take(batches, &batch, 4, 2) == BATCH_REJECTED,
-	      "a step of another data set takes none of it");
+	      "a step of another data set rejects the batch");
 	ok(batches_put_back(batches, &batch) && batch.examples == 4);
 	batch.each = mem_alloc(2, sizeof(*batch.each));
 	batch.datasets = 2;
@@ -87,14 +89,15 @@ test_put_back(void)
 	put(4, 4, 0);
 	ok(!batches_put_back(batches, &batch));
 	named(batches_take(batches, &batch, 3, 1) == BATCH_REJECTED,
-	      "a step of another size rejects it");
+	      "a step of another size rejects the batch");
 	named(batches_take(batches, &batch, 4, 1) == BATCH_NONE,
-	      "and then nobody has it");
+	      "a rejected batch is not there for a later step");
 	batches_end(batches, UINT64_MAX, &why);
 	ok(!batches_ended(batches, &is));
 	named(batches_put_back(batches, &batch) && batch.examples == 4 &&
 	      batches_want(batches),
-	      "what is put back can be read again, be the data at their end");
+	      "examples that are put back can be read again, even after the "
+	      "end of the data");
 	batch.examples = 5;
 	batches_return(batches, &batch);
 	ok(!batches_want(batches) && batches_put_back(batches, &batch) &&
@@ -112,7 +115,7 @@ test_end(void)
 	put(2, 4, 9);
 	batches_end(batches, 42, NULL);
 	named(!batches_want(batches) && !batches_ended(batches, &why),
-	      "the batch before the end has its turn");
+	      "the end of the data waits until the last batch was taken");
 	batches_take(batches, &batch, 4, 1);
 	ok(batches_ended(batches, &why) && why->kind == 0);
 	ok(!batches_report(batches, &records));
@@ -120,7 +123,7 @@ test_end(void)
 	ok(batches_are_exhausted(batches) && !batches_ended(batches, &why));
 	ok(batches_report(batches, &records) && records == 42);
 	named(!batches_report(batches, &records),
-	      "the end is reported once in a term");
+	      "the end of the data is reported once in a term");
 	batches_begin_term(batches);
 	ok(batches_are_exhausted(batches) &&
 	   batches_report(batches, &records) && records == 42);

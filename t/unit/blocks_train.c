@@ -185,7 +185,7 @@ same_for_all(const char *name, const char *model, struct crew *const *crew,
 	blocks = compute_blocks(fixture.model,
 				model == crowded ? 50000 : MOST);
 	named(compute_blocks(fixture.model, 1) == 1 &&
-	      blocks > 2, "a large batch is of several blocks");
+	      blocks > 2, "a large batch has several blocks");
 	fixture_end(&fixture);
 }
 

@@ -32,18 +32,23 @@ test_round(void)
 	push.frame[0] = (struct frame){ "keys", 4, NULL };
 	push.frame[2] = (struct frame){ "gradient", 8, NULL };
 	bundle_add(&p, &pull);
-	named(p.size <= bundle_size(&pull), "its size is bounded");
+	named(p.size <= bundle_size(&pull),
+	      "a packed pull is no longer than bundle_size() says");
 	bundle_add(&p, &push);
 	b = (struct bundle){ p.data, p.size };
 	named(bundle_next(&b, &m, &f) == 1 && m.kind == MESSAGE_PULL &&
 	      m.request == 7 && m.pull.part == 3 && m.frames == 1 &&
-	      m.frame[0].size == 0, "a pull, whose keys did not travel");
+	      m.frame[0].size == 0,
+	      "the first message of the bundle is the pull, whose keys are "
+	      "left out");
 	named(bundle_next(&b, &m, &f) == 1 && m.kind == MESSAGE_PUSHPULL &&
 	      m.push.step == 5 && m.frames == 3 &&
 	      memcmp(m.frame[0].data, "keys", 4) == 0 &&
 	      m.frame[1].size == 0 && m.frame[2].size == 8 &&
-	      memcmp(m.frame[2].data, "gradient", 8) == 0, "and a push");
-	named(bundle_next(&b, &m, &f) == 0, "and no more");
+	      memcmp(m.frame[2].data, "gradient", 8) == 0,
+	      "the second message of the bundle is the push, with all its "
+	      "frames");
+	named(bundle_next(&b, &m, &f) == 0, "the bundle has no third message");
 
 	size_t cuts = 0;
 
@@ -54,7 +59,8 @@ test_round(void)
 		cuts += b.left == 0 && strstr(f.text, "bundle") == NULL;
 		f.text[0] = '\0';
 	}
-	named(cuts == 1, "cut anywhere but between them it is refused");
+	named(cuts == 1,
+	      "a bundle cut anywhere but between its messages is refused");
 	pack_release(&p);
 }
 
@@ -67,13 +73,14 @@ test_refused(void)
 	memcpy(bytes + 20, "\x92\x05\x00", 3);
 	named(read_one(bytes, 23, &m) < 0 && f.kind == FAIL_PROTOCOL &&
 	      strcmp(f.text, "a bundle with something other than pulls and "
-		     "pushes") == 0,
-	      "PING is not bundled");
+		     "pushes") == 0, "a PING in a bundle is refused");
 	bytes[4] = 4;
-	named(read_one(bytes, 23, &m) < 0, "nor are four frames");
+	named(read_one(bytes, 23, &m) < 0,
+	      "a message of four frames in a bundle is refused");
 	bytes[4] = 0;
 	bytes[3] = 0xff;
-	named(read_one(bytes, 23, &m) < 0, "nor is what is not there");
+	named(read_one(bytes, 23, &m) < 0,
+	      "a message longer than its bundle is refused");
 }
 
 int

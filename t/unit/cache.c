@@ -625,12 +625,14 @@ test_sizes(void)
 	good = cache_bytes(&size);
 	n = put_block(bad, good, 1 << 30, "", 0);
 	named(refused_in_little(bad, n, good, size),
-	      "a block that is said to be longer than the file");
+	      "a block whose size exceeds the file is refused in little "
+	      "memory");
 	block = mem_alloc(1 << 18, 1);
 	n = many_keys(block);
 	n = put_block(bad, good, (uint32_t)n, block, n);
 	named(refused_in_little(bad, n, good, size),
-	      "keys of more ids than there are places");
+	      "keys of more ids than the block has bytes for are refused in "
+	      "little memory");
 	free(block);
 	free(bad);
 	free(good);

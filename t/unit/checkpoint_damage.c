@@ -115,11 +115,11 @@ test_damage(void)
 		text_add_bytes(&text, "", 1);
 		overwrite(path, text.data, text.size);
 		named(refused(whole) && strstr(f.text, path),
-		      "a refusal names the file");
+		      "the refusal of a damaged checkpoint names the file");
 		named(checkpoint_finish(at(".", "damage"), "ckpt-00000001",
 					&f) < 0 && f.kind == FAIL_DATA &&
 		      strstr(f.text, file[k]),
-		      "and it is not marked as final");
+		      "a damaged checkpoint cannot be marked as final");
 		overwrite(path, text.data, text.size - 1);
 		text_release(&text);
 	}

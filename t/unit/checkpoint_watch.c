@@ -138,14 +138,16 @@ test_refused(void)
 	ok(looks(w) && offers(w, "dir/ckpt-00000004") &&
 	   checkpoint_watch_refuse(w) && offers(w, NULL));
 	named(looks(w) && offers(w, NULL) && looks(w) && offers(w, NULL),
-	      "a checkpoint that cannot be used is left alone");
+	      "a refused checkpoint is not offered again while it stays the "
+	      "same");
 	files_text("dir/ckpt-00000004/a", "a");
 	ok(looks(w) && offers(w, NULL));
 	files_text("dir/ckpt-00000004/a", "ab");
 	named(looks(w) && offers(w, NULL) && looks(w) &&
 	      offers(w, "dir/ckpt-00000004") && !checkpoint_watch_refuse(w) &&
 	      !checkpoint_watch_is_over(w),
-	      "it is tried again once it has changed and is at rest");
+	      "a refused checkpoint is offered again once it has changed and "
+	      "is at rest");
 
 	mkdir("dir/ckpt-00000006", 0777);
 	mkdir("dir/ckpt-00000008", 0777);
@@ -157,12 +159,13 @@ test_refused(void)
 	   gives(w, "dir/ckpt-00000006"));
 	files_text("dir/ckpt-00000004/a", "abc");
 	named(looks(w) && offers(w, NULL) && looks(w) && offers(w, NULL),
-	      "none is tried again once a later one was used");
+	      "a refused checkpoint is not offered again after a later one "
+	      "was used");
 	ok(!checkpoint_watch_is_over(w));
 	remove("dir/ckpt-00000008");
 	checkpoint_watch_after(w, 6, true);
 	named(looks(w) && offers(w, NULL) && checkpoint_watch_is_over(w),
-	      "one that was removed is not waited for");
+	      "a refused checkpoint that was removed does not delay the end");
 	checkpoint_watch_close(w);
 	remove("dir/ckpt-00000004/a");
 	remove("dir/ckpt-00000006/a");

@@ -188,11 +188,12 @@ test_unused(void)
 	x.pull = t.fixture.compute;
 	client_exchange(t.c, &x, 0);
 	named(t.plan.parts == 2 && t.said.pulls == 1,
-	      "what no layer uses is not pulled");
+	      "a variable that no layer uses is not pulled");
 	ok(answer(t.c, &t.said, 0, values, false) == 0 && client_idle(t.c));
 	x.push = t.fixture.compute;
 	client_exchange(t.c, &x, 0);
-	named(t.said.pulls == 2, "nor is it pushed");
+	named(t.said.pulls == 2,
+	      "a variable that no layer uses is not pushed");
 	ok(answer(t.c, &t.said, 1, values, true) == 0 && client_idle(t.c));
 	equals(client_exchanged(t.c)->applied, 1);
 	talk_end(&t);
@@ -267,13 +268,13 @@ test_codec(void)
 	client_exchange(t.c, &x, 0);
 	named(t.plan.parts == 1 && t.said.size == sizeof(half) &&
 	      memcmp(t.said.gradient, half, sizeof(half)) == 0,
-	      "gradients are the nearest that can travel");
+	      "pushed gradients are rounded to the nearest bfloat16");
 	t.said.size = 0;
 	client_down(t.c, 1, 0);
 	welcome(t.c);
 	named(t.said.pulls == 2 && t.said.size == sizeof(half) &&
 	      memcmp(t.said.gradient, half, sizeof(half)) == 0,
-	      "what is said again is the same bytes");
+	      "a push that is sent again has the same bytes");
 	memcpy(bytes + 1, half, sizeof(half));
 	ok(answer(t.c, &t.said, 1, bytes + 1, true) == 0 &&
 	   client_idle(t.c) && values_are(&t.fixture, half));
@@ -283,7 +284,7 @@ test_codec(void)
 	equals(t.said.of_another, 0);
 	t.said.codec = &codec_float32;
 	named(answer(t.c, &t.said, 2, wide, false) < 0 && !client_idle(t.c),
-	      "values of another codec do not fit");
+	      "values in another codec are refused");
 	x.push_coded = x.pull_coded = false;
 	client_exchange(t.c, &x, 0);
 	ok(t.said.of_another == 0 && answer(t.c, &t.said, 3, wide, false) == 0);
@@ -333,24 +334,27 @@ test_ahead(void)
 		   "loss mean_squared_error out\n");
 	begin_round(&t);
 	named(t.plan.parts == 1 && t.said.pulls == 1 &&
-	      t.said.last == MESSAGE_PUSH, "a pull for after the round goes "
-	      "before its push, in a message of its own");
+	      t.said.last == MESSAGE_PUSH,
+	      "a pull for after the round is sent before the push, as a "
+	      "message of its own");
 	ok(!client_pushed(t.c) && send_of_part(&t, OUTCOME_STAGED, NULL) == 0);
 	named(client_pushed(t.c) && !client_idle(t.c) &&
 	      client_exchanged(t.c)->applied == 1,
-	      "a push has been answered though its pull waits");
+	      "the push is answered while its pull still waits");
 	ok(send_of_part(&t, OUTCOME_AHEAD, first) == 0 && has_first(&t, 1));
-	named(!client_idle(t.c), "values that came ahead do not count yet");
+	named(!client_idle(t.c),
+	      "values that arrive ahead of the round's end do not count yet");
 	ok(send_of_part(&t, OUTCOME_CONFIRMED, NULL) == 0);
 	named(client_idle(t.c) && has_first(&t, 1),
-	      "they do when they are confirmed");
+	      "values that arrived ahead count once the server confirms them");
 
 	begin_round(&t);
 	ok(send_of_part(&t, OUTCOME_STAGED, NULL) == 0 &&
 	   send_of_part(&t, OUTCOME_AHEAD, first) == 0 &&
 	   send_of_part(&t, OUTCOME_NONE, second) == 0);
 	named(client_idle(t.c) && has_first(&t, 2),
-	      "what the round came to counts, not what came ahead");
+	      "the round's final values replace the values that arrived "
+	      "ahead");
 
 	begin_round(&t);
 	ok(send_of_part(&t, OUTCOME_STAGED, NULL) == 0 &&
@@ -359,7 +363,9 @@ test_ahead(void)
 	welcome(t.c);
 	equals(t.said.last, MESSAGE_PULL);
 	named(send_of_part(&t, OUTCOME_CONFIRMED, NULL) == 0 &&
-	      !client_idle(t.c), "nothing is confirmed on another connection");
+	      !client_idle(t.c),
+	      "a confirmation on a new connection does not count for values "
+	      "of the old one");
 	ok(send_of_part(&t, OUTCOME_NONE, second) == 0 && client_idle(t.c));
 	talk_end(&t);
 }

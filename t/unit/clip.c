@@ -85,7 +85,8 @@ by_value(void)
 			cut += x != mean;
 			good = good && near((double)c.sum[k][i] / 4, x);
 		}
-	named(good && cut > 5 && cut < 55, "clipvalue: each mean by itself");
+	named(good && cut > 5 && cut < 55,
+	      "clipvalue bounds each mean gradient by itself");
 	ok(untouched(&c, 2));
 }
 
@@ -104,8 +105,9 @@ by_norm(void)
 	clip_gradients(c.g, 3, 4);
 	ok(first > 12 && second > first + 1);
 	named(scaled(&c, 0, 12 / first) && scaled(&c, 1, 12 / second),
-	      "clipnorm: each variable by its own norm");
-	named(untouched(&c, 2), "clipnorm: not a bit changes within it");
+	      "clipnorm scales each variable by its own norm");
+	named(untouched(&c, 2),
+	      "clipnorm changes no bit of a gradient within the bound");
 	ok(near(norm(c.sum, 0, 1, 4), 12) && near(norm(c.sum, 1, 2, 4), 12));
 }
 
@@ -124,12 +126,14 @@ by_global_norm(void)
 
 	clip_gradients(c.g, 3, 10);
 	named(all > 2 && scaled(&c, 0, 2 / all) && scaled(&c, 1, 2 / all) &&
-	      scaled(&c, 2, 2 / all), "global_clipnorm: all by one factor");
+	      scaled(&c, 2, 2 / all),
+	      "global_clipnorm scales all variables by one factor");
 	make(&c, &o, &other);
 	clip_gradients(c.g, 3, 10);
 	named(scaled(&c, 0, 2 / two) && scaled(&c, 1, 2 / two) &&
 	      scaled(&c, 2, 3 / last),
-	      "global_clipnorm: each optimizer over its own variables");
+	      "global_clipnorm takes the norm over the variables of one "
+	      "optimizer");
 }
 
 /* The factor for these sums is no normal float. */
@@ -182,13 +186,14 @@ odd_ones(void)
 	memset(c.sum[0], 0, sizeof(c.sum[0]));
 	c.sum[1][3] = NAN;
 	clip_gradients(c.g, 3, 1);
-	named(norm(c.sum, 0, 1, 1) == 0, "a norm of 0 divides nothing");
-	named(isnan(c.sum[1][3]), "clipnorm hides no NaN");
+	named(norm(c.sum, 0, 1, 1) == 0,
+	      "clipping a gradient of norm 0 leaves 0");
+	named(isnan(c.sum[1][3]), "clipnorm does not hide a NaN");
 	ok(untouched(&c, 2));
 	make(&c, &v, NULL);
 	c.sum[1][3] = NAN;
 	clip_gradients(c.g, 3, 1);
-	named(isnan(c.sum[1][3]), "clipvalue hides no NaN");
+	named(isnan(c.sum[1][3]), "clipvalue does not hide a NaN");
 	clip_gradients(NULL, 0, 1);
 }
 

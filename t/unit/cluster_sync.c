@@ -403,14 +403,18 @@ differ(const char *name, const struct codec *by, uint64_t seeds)
 	all_same("and workers that are killed, servers that are lost", seeds,
 		 300, 500, 1500);
 	named(memcmp(first[codec_number(codec)], first[number],
-		     sizeof(first[0])) != 0, "though they are other values");
+		     sizeof(first[0])) != 0,
+	      "pulls of differences end with other weights than pulls of "
+	      "values");
 	every = 5;
 	all_same("with cuts that they begin anew at, in any order and number",
 		 seeds, 0, 0, 0);
 	all_same("and wires that break, workers that are killed", seeds, 150,
 		 200, 0);
 	named(memcmp(first[number], first[number + 1],
-		     sizeof(first[0])) != 0, "which makes others again");
+		     sizeof(first[0])) != 0,
+	      "a new start of the differences at some steps ends with other "
+	      "weights");
 }
 
 int
@@ -428,7 +432,7 @@ main(void)
 	all_same("in half the bytes, any order and number, too", 60, 0, 0, 0);
 	all_same("and all of that", 60, 300, 500, 1500);
 	named(memcmp(first[0], first[1], sizeof(first[0])) != 0,
-	      "though it is another sum");
+	      "bfloat16 ends with other weights than floats");
 	codec = &codec_float32;
 	replicas = 8;
 	all_same("eight replicas, in any order", 10, 0, 0, 0);
@@ -460,7 +464,8 @@ main(void)
 	all_same("and workers that are killed, servers that are lost", 60,
 		 300, 500, 1500);
 	named(memcmp(first[0], first[codec_number(codec)],
-		     sizeof(first[0])) != 0, "though it is another sum");
+		     sizeof(first[0])) != 0,
+	      "int8 ends with other weights than floats");
 	differ("eight bits of what has changed", &codec_int8, 60);
 	differ("a bit of what has changed", &codec_onebit, 20);
 	differ("some of what has changed", &codec_topk, 20);

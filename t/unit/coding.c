@@ -54,18 +54,21 @@ rules(void)
 	named(coding_of(c, "d/kernel", WAY_PUSH)->codec == &codec_int8 &&
 	      coding_of(c, "p/bias", WAY_PUSH)->codec == &codec_bfloat16 &&
 	      coding_of(c, "p/bias", WAY_PUSH)->from == 7,
-	      "the first pattern that matches counts");
+	      "a variable has the codec of the first rule whose pattern "
+	      "matches");
 	named(coding_of(c, "e/embeddings", WAY_PUSH)->codec == &codec_int8,
-	      "a rule without a pattern is for the others");
+	      "a rule without a pattern is for variables that no pattern "
+	      "matches");
 	named(coding_of(c, "d/bias", WAY_PUSH)->codec == &codec_float32 &&
 	      coding_of(c, "p/kernel", WAY_PUSH)->codec == &codec_float32 &&
 	      coding_of(c, "d/kernel", WAY_PULL)->codec == &codec_float32,
-	      "what a codec is not for has none");
+	      "variables that a codec does not suit travel as floats");
 	ok(says(&head, "float32"));
 	named(coding_check(&head, WAY_PUSH, fixture.variable,
 			   fixture.variables, &f) < 0 &&
 	      strstr(f.text, "d/bias matches no variable but those"),
-	      "a pattern behind another that takes all of it is refused");
+	      "a pattern whose variables all match an earlier rule is "
+	      "refused");
 	codings_free(c);
 	coding_release(&head);
 }
@@ -83,7 +86,7 @@ steps(void)
 	named(encoding_codec((struct encoding){ c, 6 }, 0, s) ==
 	      &codec_float32 &&
 	      encoding_codec((struct encoding){ c, 7 }, 0, s) == &codec_int8,
-	      "the steps before are exact");
+	      "steps before from= travel as floats");
 	ok(encoding_codec((struct encoding){ NULL, 9 }, 0, s) ==
 	   &codec_float32);
 	codings_free(c);
@@ -103,11 +106,11 @@ groups(void)
 	rows = codings_groups(c, fixture.variable);
 	named(coding_delta(c, DENSE) && rows[DENSE] == 16 &&
 	      !coding_delta(c, 0) && rows[0] == 1,
-	      "differences are of what is not a table");
+	      "a dense variable travels as differences, a table does not");
 	free(rows);
 	named(coding_add(&head, "--push", "delta:int8", false, &f) < 0 &&
 	      strstr(f.text, "is for --pull alone"),
-	      "a gradient is not a difference");
+	      "--push refuses delta, which is for values");
 	ok(coding_add(&head, "--pull", "delta:float32", false, &f) < 0);
 	codings_free(c);
 }
@@ -164,21 +167,22 @@ travels(void)
 	ok(coding_add(&head, "--pull", "delta:topk:0.25@d*", false, &f) == 0);
 	codings_make(c, WAY_PULL, &head, fixture.variable);
 	named(coding_of(c, "d/kernel", WAY_PULL)->keep == 256,
-	      "a share is that of a block");
+	      "topk:0.25 keeps 256 numbers of each block of 1024");
 	codings_write(&p, c);
 	named(reads(&p, p.size, read) && codings_same(c, read) &&
-	      !codings_exact(read), "they are read as they were written");
+	      !codings_exact(read),
+	      "codings are read back as they were written");
 	for (size_t i = 0; i < p.size; i++) {
 		struct codings *some = codings_new(fixture.variables);
 
 		cut = cut && !reads(&p, i, some);
 		codings_free(some);
 	}
-	named(cut, "what is cut short is refused");
+	named(cut, "codings that are cut short are refused");
 	ok(reads_one(DENSE, WAY_PULL, &codec_int8, 1, 0) &&
 	   !reads_one(DENSE, WAY_PULL, &codec_int8, 0, 0));
 	named(!reads(&p, p.size, c) || codings_same(c, read),
-	      "to read them again changes nothing");
+	      "reading the same codings again changes nothing");
 	ok(reads_one(0, WAY_PUSH, &codec_int8, 0, UINT64_MAX));
 	named(!reads_one(0, WAY_PUSH, &codec_float32, 0, 0) &&
 	      !reads_one(0, WAYS, &codec_int8, 0, 0) &&
@@ -187,22 +191,24 @@ travels(void)
 	      !reads_one(0, WAY_PULL, &codec_int8, 1, 0) &&
 	      !reads_one(DENSE, WAY_PUSH, &codec_int8, 1, 0) &&
 	      !reads_one(DENSE, WAY_PULL, &codec_float32, 1, 0),
-	      "so is what they cannot come to");
+	      "codings that no options can make are refused");
 	ok(reads_one(DENSE, WAY_PULL, &codec_onebit, 1, 9) &&
 	   reads_kept(DENSE, WAY_PULL, &codec_topk, 1, 1, 9) &&
 	   reads_kept(DENSE, WAY_PULL, &codec_topk, 512, 1, 9));
 	named(!reads_one(DENSE, WAY_PULL, &codec_onebit, 0, 0) &&
 	      !reads_one(0, WAY_PUSH, &codec_onebit, 0, 0) &&
 	      !reads_one(0, WAY_PULL, &codec_onebit, 1, 0),
-	      "few bits are for gradients and differences alone");
+	      "onebit is refused for tables, and for values that are not "
+	      "differences");
 	named(reads_one(DENSE, WAY_PUSH, &codec_onebit, 0, 0) &&
 	      reads_kept(DENSE, WAY_PUSH, &codec_topk, 7, 0, 0),
-	      "but not those of tables");
+	      "onebit and topk are accepted for gradients of dense variables");
 	named(!reads_kept(DENSE, WAY_PULL, &codec_onebit, 1, 1, 0) &&
 	      !reads_kept(DENSE, WAY_PULL, &codec_topk, 0, 1, 0) &&
 	      !reads_kept(DENSE, WAY_PULL, &codec_topk, 513, 1, 0) &&
 	      !reads_kept(DENSE, WAY_PULL, &codec_topk, UINT64_MAX, 1, 0),
-	      "and how many of a block is an argument of the codec");
+	      "the number that a codec keeps of a block must be from 1 to "
+	      "512, for topk alone");
 	pack_release(&p);
 	codings_free(c);
 	codings_free(read);

@@ -50,7 +50,7 @@ leased(uint64_t step)
 	const bool is = says(A, MESSAGE_LEASE) &&
 		last_posted->m.lease.first == step;
 
-	named(is, "a step is leased");
+	named(is, "the next lease of worker A is for the expected step");
 	return is ? last_posted->m.request : 0;
 }
 
@@ -96,7 +96,8 @@ scored(void)
 	ask("{\"op\":\"join\"}");
 	worker_answers_with(MESSAGE_DONE, first, 0, 4);
 	named(says(SERVER, MESSAGE_MARK) && silent(),
-	      "no step behind the cut is leased before servers know");
+	      "no step after the cut is leased before the servers have the "
+	      "cut");
 	server_answers(frozen);
 	checked(leased(2) > 0 && silent());
 	ok(prints("\"op\":\"train\",\"step\":0"));
@@ -107,11 +108,13 @@ scored(void)
 	coord_output(c)->size = 0;
 	worker_answers_with(MESSAGE_DONE, first, 3, 4);
 	named(prints("\"step\":3") && !background_check(c),
-	      "steps behind it are done meanwhile");
+	      "a step after the cut is done while the evaluation runs");
 	worker_answers_with(MESSAGE_EVALUATED, second, 0, 5);
 	ok(prints("{\"id\":7,\"op\":\"eval\",\"step\":2,\"examples\":5"));
 	named(says(SERVER, MESSAGE_THAW) && last_posted->m.cut.cut == cut &&
-	      coord_output(c)->size == 0, "the cut is let go, the join waits");
+	      coord_output(c)->size == 0,
+	      "the end of the evaluation releases the cut, and the join still "
+	      "waits");
 	checked(!background_scores(c));
 	coordinator_end();
 }
@@ -127,11 +130,12 @@ waited_for(void)
 	checked(freezes(0));
 	frozen = message_answer(&last_posted->m, MESSAGE_OK);
 	ask("{\"op\":\"save\"}");
-	named(coord_output(c)->size == 0, "it has its turn before");
+	named(coord_output(c)->size == 0,
+	      "the save waits until the evaluation's cut is held");
 	server_answers(frozen);
 	ok(says(A, MESSAGE_EVALUATE) && prints("there is no --checkpoint"));
 	ask("{\"op\":\"join\"}");
-	named(coord_output(c)->size == 0, "a join waits for it");
+	named(coord_output(c)->size == 0, "a join waits for the evaluation");
 	worker_answers_with(MESSAGE_EVALUATED, last_posted->m.request, 0, 5);
 	ok(prints("\"op\":\"join\",\"step\":0,\"steps\":0"));
 	coordinator_end();
@@ -170,7 +174,8 @@ safe_on_disk(void)
 	ends = ends_on_disk = 0;
 	worker_answers_with(MESSAGE_EVALUATED, request, 0, 5);
 	named(says(SERVER, MESSAGE_THAW) && silent(),
-	      "no step behind the join is leased before the end is known");
+	      "no step after the join is leased before the journal has the "
+	      "evaluation's end");
 	coord_note(c, 0, false, now);
 	checked(ends == 1 && ends_on_disk == 1);
 	checked(leased(0) > 0);
@@ -189,17 +194,20 @@ bounded(void)
 	ask("train");
 	for (int i = 0; i < 8; i++) {
 		named(freezes(0) && last_posted->m.cut.cut != cut,
-		      "each has a cut of its own");
+		      "each evaluation asks for a cut of its own");
 		cut = last_posted->m.cut.cut;
 		server_answers(message_answer(&last_posted->m, MESSAGE_OK));
 		if (i == 0 && says(A, MESSAGE_EVALUATE))
 			first = last_posted->m.request;
 	}
-	named(silent(), "eight cuts are held, and no step is leased");
+	named(silent(),
+	      "with eight cuts held no ninth is asked for, and no step is "
+	      "leased");
 	worker_answers_with(MESSAGE_EVALUATED, first, 0, 5);
 	ok(says(SERVER, MESSAGE_THAW));
 	named(says(A, MESSAGE_EVALUATE) && freezes(0),
-	      "one is let go, and another is asked for");
+	      "the end of one evaluation starts the next, and the ninth asks "
+	      "for its cut");
 	server_answers(message_answer(&last_posted->m, MESSAGE_OK));
 	checked(leased(0) > 0);
 	coordinator_end();
@@ -224,7 +232,8 @@ refused(void)
 	m = message_refuse(&last_posted->m, FAIL_AGAIN, "it is not held");
 	coordinator_hears(A, &m);
 	named(coord_output(c)->size == 0 && says(SERVER, MESSAGE_THAW) &&
-	      freezes(0), "one whose cut is lost is given another");
+	      freezes(0),
+	      "an evaluation whose cut was lost asks for a new one");
 	server_answers(message_answer(&last_posted->m, MESSAGE_OK));
 	ok(says(A, MESSAGE_EVALUATE));
 	m = message_refuse(&last_posted->m, FAIL_NOINPUT, "no file a.tsv");
@@ -318,7 +327,8 @@ lost(void)
 	coordinator_hears(A, &m);
 	ok(freezes(0));
 	worker_answers_with(MESSAGE_EVALUATED, was, 0, 5);
-	named(coord_output(c)->size == 0, "what was scored before is over");
+	named(coord_output(c)->size == 0,
+	      "a score of a cut that a server has lost does not count");
 	server_answers(message_answer(&last_posted->m, MESSAGE_OK));
 	ok(says(A, MESSAGE_EVALUATE));
 	coordinator_end();

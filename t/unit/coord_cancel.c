@@ -51,13 +51,13 @@ quarantined(void)
 	checked(cancel_is_quarantining(c) && tells(0, 1));
 	queue_quarantine(c->queue, 1);
 	cancel_quarantine(c, 1);
-	named(silent(), "one at a time is quarantined");
+	named(silent(), "a second quarantine waits for the first");
 	server_agrees();
 	ok(prints("\"id\":7,\"op\":\"train\",\"step\":0,\"worker\":"
 		  "\"worker:0\",\"error\":\"quarantined: 0 workers died"));
 	named(!queue_step(c->queue, 0) && cancel_is_quarantining(c) &&
 	      cancel_figures(c).aside == 1 && tells(1, 1),
-	      "then the one that was found meanwhile");
+	      "the second quarantine follows when the first has ended");
 	server_agrees();
 	checked(!cancel_is_quarantining(c) && cancel_figures(c).aside == 2 &&
 		!queue_step(c->queue, 1) && prints("\"step\":1,"));
@@ -78,7 +78,8 @@ overtaken(void)
 	queue_end(c->queue, 0);
 	cancel_quarantine_done(c);
 	named(!cancel_is_quarantining(c) && cancel_figures(c).aside == 0 &&
-	      coord_output(c)->size == 0, "of a step that has ended no word");
+	      coord_output(c)->size == 0,
+	      "a quarantined step that has ended meanwhile prints no result");
 	coordinator_end();
 	begin();
 	queue_quarantine(c->queue, 0);
@@ -102,7 +103,8 @@ failed(void)
 	   strcmp(cancel_error(c), "a.tsv:3: no label") == 0);
 	cancel_begin(c);
 	checked(cancel_under_way(c) && says(A, MESSAGE_CANCEL) && silent());
-	named(!cancel_is_decided(c), "what workers are at is waited for");
+	named(!cancel_is_decided(c),
+	      "the failure waits until workers have left their steps");
 	lease_take_back(c, at(A));
 	coordinator_hears(A, &left);
 	ok(cancel_under_way(c));
@@ -135,10 +137,11 @@ hung(void)
 	c->now_ms += options.patience_ms - 1;
 	cancel_notify(c);
 	named(silent() && !cancel_is_decided(c),
-	      "what a worker had begun that hangs may have been pushed");
+	      "the steps of a hung worker wait up to the patience, since it "
+	      "may have pushed");
 	c->now_ms++;
 	cancel_notify(c);
-	named(tells(0, 2), "it is given up when that was waited for");
+	named(tells(0, 2), "the steps are given up when the patience is over");
 	coordinator_end();
 
 	begin();
@@ -154,7 +157,9 @@ hung(void)
 	at(A)->silent = false;
 	coordinator_hears(A, &left);
 	cancel_notify(c);
-	named(tells(0, 2), "or when it answers, and cannot do it");
+	named(tells(0, 2),
+	      "the steps are given up when the hung worker answers without "
+	      "doing them");
 	coordinator_end();
 }
 
@@ -173,7 +178,7 @@ senseless(void)
 	u = unpack_from("\xc0", 1);
 	ok(cancel_read_error(c, &u) < 0);
 	named(cancel_number_up_to(c, 90) < 0 && queue_next(c->queue) == 3,
-	      "no step has a number that nobody has asked for");
+	      "a journal cannot number a step that no request has");
 	pack_release(&p);
 	coordinator_end();
 }

@@ -109,7 +109,8 @@ counting(void)
 	ok(counted_in(A, "\x91\1\1", 3, 8) < 0);
 	data_take_back(c, at(B));
 	named(counted(B, 8) == 0 && !data_ready(c),
-	      "what a worker no longer counts is not its to tell");
+	      "a count from a worker that was relieved of the file is "
+	      "ignored");
 	equals(counted(A, 8), 0);
 	data_count(c);
 	checked(counts(A) && strstr(last_posted->text, "b.tsv") && silent());
@@ -126,7 +127,7 @@ whole(void)
 	equals(counted(A, WIRE_NONE), 0);
 	data_count(c);
 	named(counts(A) && strstr(last_posted->text, "a.tsv"),
-	      "a file that cannot be cut is counted as one");
+	      "a file that cannot be split is counted again as a whole");
 	ok(counted(A, 8) == 0 && counted(B, 8) == 0);
 	checked(data_ready(c));
 	coordinator_end();
@@ -141,7 +142,7 @@ cannot(void)
 	ok(counts(A) && counts(B));
 	ok(counted(A, 0) == 0 && counted(B, 8) == 0);
 	named(prints("\"op\":\"data\"") && ends_with(FAIL_NOINPUT, "a.tsv"),
-	      "a file without records is the end");
+	      "a file without records ends the run");
 	coordinator_end();
 
 	begin();
@@ -163,7 +164,8 @@ cannot(void)
 		data_take_back(c, at(A));
 		data_count(c);
 		if (!counts(A))
-			named(false, "it is counted again");
+			named(false,
+			      "a file whose worker died is counted again");
 	}
 	equals(coord_output(c)->size, 0);
 	data_died(c, at(A));
@@ -193,7 +195,7 @@ restored(const char *position, const char *warning)
 	}
 	ok(data_ready(c));
 	named(warning ? warns(warning) : coord_warnings(c)->size == 0,
-	      warning ? warning : "no warning");
+	      warning ? warning : "the restored position gives no warning");
 }
 
 /* The time to read a long position is proportional to its bytes; it would take
@@ -208,7 +210,7 @@ reads_long(void)
 	restored(position, "the data start with epoch 0");
 	coordinator_end();
 	named((clock() - begun) / CLOCKS_PER_SEC < 5,
-	      "a long position is read in one pass");
+	      "a long position is read in time proportional to its length");
 }
 
 static void
@@ -233,7 +235,8 @@ restores(void)
 	restored("zz", "no hexadecimal: 'zz'");
 	position = data_position(c, &place, &visits);
 	named(position && strcmp(position, "zz") == 0,
-	      "where nothing was read a checkpoint says what it did");
+	      "a checkpoint made before any record is read repeats the "
+	      "restored position");
 	free(position);
 	coordinator_end();
 	restored("c0", "the data start with epoch 0");
@@ -247,7 +250,7 @@ restores(void)
 	reads_long();
 	restored(copy, NULL);
 	named(sampler_take(sampler, 1, 1) == 2,
-	      "it goes on behind what was read");
+	      "a restored sampler continues after the records that were read");
 	coordinator_end();
 	pack_release(&place);
 }
@@ -262,7 +265,8 @@ files(void)
 	named(says(A, MESSAGE_EVALUATE) &&
 	      memcmp(last_posted->text, "\x93\xc4\5a.tsv\xc4\6labels"
 		     "\xc4\5" "b.tsv", 23) == 0,
-	      "the files of an evaluation are those of the data");
+	      "an evaluation without files uses the files of the training "
+	      "data");
 	coordinator_end();
 }
 

@@ -86,16 +86,19 @@ scored(void)
 	equals(done(A, 4, &none, 2), 0);
 	checked(advance() == EVALUATION_RUNS && silent());
 	named(done(A, 4, &none, 2) == 0 &&
-	      advance() == EVALUATION_RUNS, "a result counts once");
+	      advance() == EVALUATION_RUNS,
+	      "a result that comes twice counts once");
 	evaluate_take_back(c, at(B));
 	checked(advance() == EVALUATION_RUNS);
-	named(given(A, 1, 2) && silent(), "what one had another is given");
+	named(given(A, 1, 2) && silent(),
+	      "the shard of a lost worker is given to another one");
 	ok(done(B, 4, &none, 2) == 0 &&
 	   advance() == EVALUATION_RUNS);
 	ok(done(A, 6, &none, 2) == 0 &&
 	   advance() == EVALUATION_DONE);
 	named(prints("\"examples\":10,\"loss\":0.4,\"metrics\":"
-		     "{\"auc\":1}"), "both shards are added up");
+		     "{\"auc\":1}"),
+	      "the results of both shards are added up");
 	end();
 }
 
@@ -114,7 +117,7 @@ dropped(void)
 	evaluate_take_back(c, at(A));
 	advance();
 	named(given(A, 1, 2),
-	      "a shard that a worker never got is there when it comes again");
+	      "a shard that a worker never received is given out again");
 	post_deaf = A;
 	for (int i = 0; i < QUEUE_DEATHS; i++) {
 		evaluate_take_back(c, at(A));
@@ -122,7 +125,8 @@ dropped(void)
 		evaluate_died(c, at(A));
 	}
 	post_deaf = 0;
-	named(coord_output(c)->size == 0, "nobody dies under what is dropped");
+	named(coord_output(c)->size == 0,
+	      "deaths under a shard that was never received do not count");
 	evaluate_give_up(c);
 	checked(silent());
 	end();
@@ -146,7 +150,7 @@ malformed(void)
 	ok(done(A, 4, &none, 3) < 0 && strstr(f.text, "malformed result"));
 	m.request++;
 	named(evaluate_done(c, at(A), &m, &f) == 0,
-	      "what nobody waits for is not looked at");
+	      "a result of another evaluation is ignored");
 	end();
 }
 
@@ -161,13 +165,14 @@ refused(void)
 	m.request = asked[A] + 9;
 	m = message_refuse(&m, FAIL_NOINPUT, "no file a.tsv");
 	evaluate_refused(c, at(A), &m);
-	named(coord_output(c)->size == 0, "one of an evaluation before is old");
+	named(coord_output(c)->size == 0,
+	      "a refusal of an earlier evaluation is ignored");
 	m.request = asked[A];
 	evaluate_refused(c, at(A), &m);
 	ok(prints("\"op\":\"eval\",\"worker\":\"worker:0\","
 		  "\"error\":\"no file a.tsv\""));
 	named(done(B, 4, &none, 2) == 0 && coord_output(c)->size == 0,
-	      "what others have scored no longer counts");
+	      "results after the evaluation's failure do not count");
 	evaluate_refused(c, at(B), &m);
 	checked(coord_output(c)->size == 0);
 	end();
@@ -200,7 +205,8 @@ deaths(void)
 		evaluate_died(c, at(A));
 		advance();
 		if (!given(A, 0, 2))
-			named(false, "it is given out again");
+			named(false,
+			      "a shard whose worker died is given out again");
 	}
 	equals(coord_output(c)->size, 0);
 	evaluate_died(c, at(A));

@@ -76,7 +76,7 @@ other_lives(void)
 	check_all();
 	ok(says(A, MESSAGE_WELCOME));
 	named(mallinfo2().uordblks < before + ((size_t)1 << 20),
-	      "nothing is kept of who says HELLO as somebody else");
+	      "repeated HELLOs of other incarnations leave nothing in memory");
 	coordinator_end();
 }
 
@@ -102,9 +102,9 @@ many_lives(void)
 	joins(A);
 	lease = next_lease();
 	named(lease && lease->lease.first == 0,
-	      "who comes after thousands gets the first step");
+	      "a worker that comes after thousands gets the first step");
 	named(mallinfo2().uordblks < before + ((size_t)1 << 18),
-	      "workers that come and go are not kept for ever");
+	      "memory for workers that come and go is bounded");
 	coordinator_end();
 }
 
@@ -148,7 +148,7 @@ many_lines(void)
 	post_clear();
 	coordinator_hears(SERVER, &m);
 	ok(server_does(MESSAGE_PLAN));
-	named(coord_wants(c), "lines are read as far as they can be kept");
+	named(coord_wants(c), "requests are read as far as they can be kept");
 	coordinator_end();
 }
 
@@ -170,13 +170,13 @@ unread(void)
 	out = coord_output(c);
 	coord_tick(c, now);
 	named(out->size > 1000000 && out->size < 1100000 && !next_lease() &&
-	      !coord_wants(c),
-	      "no step is begun while nobody takes the results");
+	      !coord_wants(c), "no step begins while the output is not read");
 	coordinator_hears(A, &ping);
 	ok(says(A, MESSAGE_PONG));
 	text_reset(out);
 	coord_tick(c, now);
-	named(next_lease() && coord_wants(c), "it goes on when somebody does");
+	named(next_lease() && coord_wants(c),
+	      "steps begin again when the output is read");
 	coordinator_end();
 }
 
@@ -205,12 +205,13 @@ standing_still(void)
 	coord_request(c, "train 3", 7, 1, now);
 	pass(900);
 	equals(coord_warnings(c)->size, 0);
-	named(!next_lease(), "a lease is never given");
+	named(!next_lease(), "the lost lease blocks all others at first");
 	pass(300);
 	named(warns("nothing has been leased for 1.0 s, though steps wait "
 		    "and worker:0 is free, which is an error of ps-coord: "
 		    "leasing begins anew\n"),
-	      "that is said, once, and mended");
+	      "the coordinator warns that nothing is leased, and leases "
+	      "again");
 	equals(queue_running(c->queue), 2);
 	pass(2000);
 	equals(coord_warnings(c)->size, 0);

@@ -31,12 +31,14 @@ limits(void)
 	named(!c && f.kind == FAIL_CONFIG &&
 	      strcmp(f.text, "the model and the files that it names have "
 		     "65 MiB, more than 64: the largest is words, with 64 "
-		     "MiB") == 0, "a model that no message can hold");
+		     "MiB") == 0,
+	      "a model too large for a message is refused");
 	free(file[1].text);
 	coordinator_end();
 	post_cannot_dial = true;
 	coordinator_new(model);
-	named(!c && f.kind == FAIL_PEER, "a server that cannot be dialled");
+	named(!c && f.kind == FAIL_PEER,
+	      "a server that cannot be dialled is an error");
 	coordinator_end();
 	post_cannot_dial = false;
 }
@@ -82,11 +84,13 @@ rates(void)
 	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.5}");
 	ok(warns("learning_rate=0.5 is now the rate of all optimizers"));
 	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.25}");
-	named(coord_warnings(c)->size == 0, "that is told once");
+	named(coord_warnings(c)->size == 0,
+	      "the warning about the rate of all optimizers comes once");
 	coordinator_end();
 	coordinator_begin(model);
 	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.5}");
-	named(coord_warnings(c)->size == 0, "one optimizer has one rate");
+	named(coord_warnings(c)->size == 0,
+	      "a model with one optimizer gets no warning about its rate");
 	coordinator_end();
 }
 
@@ -100,7 +104,8 @@ slips(void)
 	ok(warns("\"jion\" is no request, so it is the id of a "
 		 "step; did you mean join?"));
 	ask("jion");
-	named(coord_warnings(c)->size == 0, "that is told once");
+	named(coord_warnings(c)->size == 0,
+	      "the warning about a misspelt request comes once");
 	coordinator_end();
 }
 
@@ -124,7 +129,8 @@ lost(void)
 	coord_down(c, SERVER, now);
 	coordinator_hears(A, &m);
 	named(says(A, MESSAGE_OK) && coord_warnings(c)->size == 0,
-	      "one that we miss ourselves it is to wait for");
+	      "a worker that reports a server the coordinator misses too is "
+	      "told to wait");
 	coordinator_end();
 }
 

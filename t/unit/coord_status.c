@@ -102,7 +102,7 @@ scores(void)
 	   figure_of("pskit_step_staleness_bucket", "le=\"4\"", "2") &&
 	   figure("pskit_step_staleness_sum", "3"));
 	named(progress("1 steps/s  4 examples/s  loss 1.5000  mean_abs"),
-	      "a metric that is known at any time is in the progress");
+	      "a metric of the model is in the line of progress");
 	ok(strncmp(coord_state(c), "2 steps, 8 examples; ", 21) == 0);
 	coordinator_end();
 }
@@ -128,7 +128,7 @@ workers(void)
 	coordinator_hears(3, &hello);
 	named(figure_of("pskit_worker_up", "worker=\"1\"", "1") &&
 	      figure_of("pskit_worker_silent_seconds", "worker=\"1\"", "0"),
-	      "one that was started again is the same to the reader");
+	      "a worker that was started again keeps its labels");
 	at(A)->silent = true;
 	ok(figure_of("pskit_worker_up", "worker=\"0\"", "0"));
 	ok(progress("2 workers  1 servers  worker:0 hangs"));
@@ -173,7 +173,8 @@ checkpoints(void)
 	   figure("pskit_step", "10") && figure("pskit_checkpoints_total",
 						"0"));
 	named(has_none("pskit_checkpoint_timestamp_seconds"),
-	      "when others have published one is not known");
+	      "the time of a restored checkpoint is unknown, so it is not "
+	      "printed");
 	coordinator_end();
 
 	options.checkpoint = true;
@@ -206,7 +207,7 @@ hanging_server(void)
 	for (int i = 0; i < 6; i++)
 		coord_tick(c, now += 250);
 	named(fleet_hangs(c->fleet, 0) && progress("server 0 hangs"),
-	      "a server that hangs is in the progress");
+	      "a server that hangs is named in the line of progress");
 	coordinator_end();
 }
 

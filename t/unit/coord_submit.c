@@ -129,15 +129,19 @@ order(void)
 	before = records;
 	submits("train 2\nstatus\njoin\n");
 	named(silent() && records == before,
-	      "that requests were accepted is not said at once");
+	      "accepted requests are not acknowledged before the journal has "
+	      "them");
 	tick();
 	named(records == before + 1 && record[before].kind == JOURNAL_ENDS &&
-	      record[before].safe, "they are in the journal");
+	      record[before].safe,
+	      "accepted requests are synced to the journal");
 	named(hears(ME, 3, "\"op\":\"status\",\"step\":0,\"steps\":0,"
-		    "\"requests\":1,\"pending\":1"), "and then it is said");
+		    "\"requests\":1,\"pending\":1"),
+	      "the requests in the journal are acknowledged, with the first "
+	      "result");
 	tick();
 	named(records == before + 1 && silent(),
-	      "nothing is written when there is nothing new");
+	      "nothing is written to the journal while nothing is new");
 }
 
 static void
@@ -148,13 +152,13 @@ restart(void)
 	tick();
 	named(submitters_accepted(c->submitters, 1) == 3 &&
 	      submitters_pending(c->submitters, 1) == 2,
-	      "one that is started again knows of it");
+	      "a restarted coordinator knows the accepted requests");
 	post_clear();
 	calls(9);
 	ok(says(9, MESSAGE_WELCOME));
 	tick();
 	named(hears(9, 3, "\"op\":\"status\""),
-	      "and gives the result again that was not received");
+	      "a restarted coordinator sends the unreceived result again");
 	check_all();
 	coordinator_end();
 }
@@ -187,7 +191,7 @@ other_run(void)
 	options.queue = false;
 	named(again(records, record[records - 1].size) < 0 &&
 	      f.kind == FAIL_CONFIG && strstr(f.text, "--queue"),
-	      "a run without a queue is another one");
+	      "the journal of a run with --queue is refused without it");
 	coordinator_end();
 }
 
@@ -234,13 +238,15 @@ hangs(void)
 		tick();
 		coordinator_hears(ME, &pong);
 	}
-	named(post_hung_up == 0, "one that answers is not given up");
+	named(post_hung_up == 0,
+	      "the connection of a submitter that answers is kept");
 	for (uint64_t end = now + 3 * options.lease_ms / 2; now < end;)
 		tick();
-	named(post_hung_up == ME, "one that does not answer for a lease is");
+	named(post_hung_up == ME,
+	      "a submitter that does not answer for a lease is disconnected");
 	submits("status\n");
 	named(submitters_accepted(c->submitters, 1) == 1,
-	      "what it had sent before is taken");
+	      "requests that a disconnected submitter had sent are accepted");
 	coordinator_end();
 }
 

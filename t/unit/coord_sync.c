@@ -64,7 +64,8 @@ leased(uint64_t peer, uint64_t replica, uint64_t attempt, unsigned level)
 
 	is = is && m->lease.slot == message_node(replica, level) &&
 		m->lease.attempt == attempt;
-	named(is, "a replica is leased");
+	named(is,
+	      "the worker's next lease is the expected attempt and replica");
 	return is ? m->request : 0;
 }
 
@@ -176,8 +177,8 @@ checked(void)
 	named(silent() && !sync_check(c), "no server is sent COMMIT yet");
 	both_lack(&asked, "\x91\x00", "\x91\x00");
 	a = leased(A, 0, 2, 0);
-	named(silent(), "what both servers lack is computed once more, by "
-	      "itself");
+	named(silent(),
+	      "the replica that both servers lack is leased once more, alone");
 	done(A, a, 0);
 	asked = asks(MESSAGE_CHECK, 2, 2);
 	both_lack(&asked, "\x90", "\x90");
@@ -212,7 +213,9 @@ sure(void)
 	begin_summed(&a, &b);
 	done(A, a, 0);
 	done(B, b, 0);
-	named(true, "all attempts are first ones:");
+	named(true,
+	      "with first attempts alone servers are not asked, and commit at "
+	      "once");
 	commits(1, 1);
 	coordinator_end();
 
@@ -226,7 +229,9 @@ sure(void)
 	b = leased(A, 1, 2, 0);
 	done(A, a, 0);
 	done(A, b, 0);
-	named(true, "no relay adds up:");
+	named(true,
+	      "without a relay that adds up servers are not asked, and commit "
+	      "at once");
 	commits(1, 2);
 	coordinator_end();
 }
@@ -247,7 +252,8 @@ given_up(void)
 	ok(c->scheduler->committing(c));
 	c->scheduler->reset(c);
 	named(!c->scheduler->committing(c) && !c->scheduler->running(c) &&
-	      !sync_check(c), "what is checked is not committed");
+	      !sync_check(c),
+	      "a new term forgets the round that servers were asked about");
 	coordinator_end();
 }
 
@@ -277,7 +283,7 @@ begin_hung(uint64_t steps)
 		leased(A, 0, 1, 0);
 		leased(C, 1, 1, 0);
 	}
-	named(silent(), "each replica has a worker that answers");
+	named(silent(), "each replica is leased to a worker that answers");
 	leaves(A);
 	return b;
 }
@@ -293,8 +299,9 @@ hung(void)
 	for (uint64_t steps = 1; steps <= 2; steps++) {
 		const uint64_t b = begin_hung(steps);
 
-		named(silent(), "a worker that has not answered a CANCEL is "
-		      "leased nothing, and none has two replicas of a round");
+		named(silent(),
+		      "a worker that has not answered CANCEL gets no lease, "
+		      "and none gets two replicas of a round");
 		answers(B, b, 0, 0);
 		for (uint64_t i = 0; i < steps; i++)
 			leased(B, 0, 2, 0);
@@ -306,7 +313,8 @@ hung(void)
 	ok(silent());
 	leaves(B);
 	leased(C, 0, 2, 0);
-	named(silent(), "a worker has two if workers are fewer than replicas");
+	named(silent(),
+	      "a worker gets two replicas if workers are fewer than replicas");
 	coordinator_end();
 }
 
@@ -323,7 +331,9 @@ ready_first(void)
 	is_ready(A);
 	ask("{\"op\":\"train\",\"steps\":1}");
 	leased(A, 0, 1, 0);
-	named(silent(), "A is not leased B's replica");
+	named(silent(),
+	      "worker A does not get the replica of worker B, which still "
+	      "reads the plan");
 	is_ready(B);
 	leased(B, 1, 1, 0);
 	ok(silent());

@@ -39,7 +39,8 @@ silence(void)
 	ok(!watch_silent(c, now));
 	watch_asks(c, at(A), false, now);
 	now += 1000;
-	named(!watch_silent(c, now), "who was not to answer does not hang");
+	named(!watch_silent(c, now),
+	      "a worker that owes no answer does not hang");
 	watch_asks(c, at(A), true, now);
 	now += 500;
 	watch_asks(c, at(A), true, now);
@@ -47,7 +48,7 @@ silence(void)
 	ok(!watch_silent(c, now));
 	now++;
 	named(watch_silent(c, now) == at(A) && at(A)->silent,
-	      "the first question of several counts");
+	      "silence counts from the first unanswered question");
 	ok(warns("worker:0 hangs: it has not answered for 1.0 s"));
 	ok(!watch_silent(c, now));
 	watch_skip_pause(c, now);
@@ -62,7 +63,8 @@ silence(void)
 	watch_hears(c, at(A), now);
 	watch_asks(c, at(EYE), true, now);
 	now += 8999;
-	named(!watch_silent(c, now), "for an evaluator nobody waits");
+	named(!watch_silent(c, now),
+	      "a silent evaluator does not hang before its longer limit");
 	now++;
 	ok(watch_silent(c, now) == at(EYE) && warns("evaluator:"));
 	coordinator_end();
@@ -95,8 +97,10 @@ late(void)
 	ok(watch_step(c, at(A), now, &step, &is) == 20999 && is);
 	named(!watch_late(c, now) && warns("step 0 has taken worker:0 21.0 s, "
 					   "others take "),
-	      "a step that takes long is told");
-	named(!watch_late(c, now) && coord_warnings(c)->size == 0, "once");
+	      "a step that takes much longer than others is named in a "
+	      "warning");
+	named(!watch_late(c, now) && coord_warnings(c)->size == 0,
+	      "the warning about a long step comes once");
 	at(A)->gone = true;
 	ok(watch_step(c, at(A), now, &step, &is) == 0 && !is);
 	at(A)->gone = false;
@@ -106,7 +110,7 @@ late(void)
 	lease_call_off(c, at(A), lease_of(c, at(A)));
 	now += 21000;
 	named(!watch_late(c, now) && coord_warnings(c)->size == 0,
-	      "a step that another worker has done is not late");
+	      "a cancelled lease is not reported as late");
 	coordinator_end();
 
 	begin_step(3000);
@@ -115,7 +119,7 @@ late(void)
 	now++;
 	named(watch_late(c, now) == at(A) &&
 	      warns("step 0 has taken worker:0 3.0 s: another worker gets"),
-	      "with --step-timeout another worker gets it");
+	      "with --step-timeout a late step is leased to another worker");
 	coordinator_end();
 }
 
@@ -153,7 +157,8 @@ nobody(void)
 	watch_workers(c, now);
 	now += 5000;
 	watch_workers(c, now);
-	named(!ends_with(FAIL_PEER, ""), "without work nobody is missed");
+	named(!ends_with(FAIL_PEER, ""),
+	      "a coordinator without work does not miss workers");
 	coordinator_end();
 }
 
@@ -169,7 +174,8 @@ forsaken(void)
 	coord_forsaken(c, &why);
 	ok(!watch_forsaken(c));
 	watch_workers(c, now);
-	named(!ends_with(FAIL_DATA, ""), "a worker is there still");
+	named(!ends_with(FAIL_DATA, ""),
+	      "the run continues while one worker is left");
 	coord_receive(c, A, &(struct message){ .kind = MESSAGE_BYE }, now);
 	ok(watch_forsaken(c));
 	watch_workers(c, now);
@@ -218,7 +224,7 @@ hangs_meanwhile(void)
 	coordinator_hears(A, &pong);
 	coordinator_hears(A, &ready);
 	ask("{\"op\":\"train\",\"steps\":1}");
-	named(says(A, MESSAGE_LEASE), "a worker that is ready works");
+	named(says(A, MESSAGE_LEASE), "a worker that is ready gets a lease");
 	coordinator_end();
 }
 

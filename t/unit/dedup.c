@@ -46,16 +46,16 @@ judgement(void)
 	checked(dedup_low(d) == FIRST && dedup_high(d) == 0 &&
 		dedup_initial(d));
 	named(dedup_judge(d, 0, FIRST - 1) == OUTCOME_DUP,
-	      "a step below the low watermark has ended");
+	      "a step below the low watermark is a duplicate");
 	equals(dedup_judge(d, 0, FIRST), OUTCOME_APPLIED);
 	equals(dedup_judge(d, 0, FIRST + WINDOW - 1), OUTCOME_APPLIED);
 	named(dedup_judge(d, 0, FIRST + WINDOW) == OUTCOME_LATER,
-	      "a step beyond the window is to come later");
+	      "a step beyond the window is postponed");
 	dedup_add(d, 0, 12);
 	checked(!dedup_initial(d) && dedup_high(d) == 13);
 	equals(dedup_judge(d, 0, 12), OUTCOME_DUP);
 	named(dedup_judge(d, 1, 12) == OUTCOME_APPLIED,
-	      "another part has not had it");
+	      "a step applied to one part is still new to another part");
 	dedup_add(d, 0, 11);
 	checked(dedup_high(d) == 13);
 	dedup_count(d, 13);
@@ -72,7 +72,8 @@ voided(void)
 	named(window_has(dedup_voided(d), FIRST) &&
 	      !window_has(dedup_voided(d), FIRST + 1) &&
 	      dedup_judge(d, 1, FIRST) == OUTCOME_VOID,
-	      "of steps given up those that have ended do not count");
+	      "a void range marks only the steps that are not below the "
+	      "watermark");
 	ok(dedup_void(d, FIRST + 1, WINDOW, &f) < 0 &&
 	   f.kind == FAIL_PROTOCOL);
 	ok(dedup_void(d, 20, WINDOW + 1, &f) < 0);
@@ -86,9 +87,11 @@ settlement(void)
 	dedup_add(d, 1, 12);
 	dedup_add(d, 1, 14);
 	dedup_add(d, 2, 14);
-	named(settled(12), "a step that all parts of ours have is settled");
-	named(!settled(14) && !settled(11), "one that a part lacks is not");
-	named(settled(FIRST), "one that was given up is");
+	named(settled(12),
+	      "a step that all parts of this server have is settled");
+	named(!settled(14) && !settled(11),
+	      "a step that a part lacks is not settled");
+	named(settled(FIRST), "a void step is settled");
 }
 
 static void
@@ -99,7 +102,8 @@ watermark(void)
 	equals(dedup_judge(d, 0, 12), OUTCOME_DUP);
 	named(dedup_judge(d, 0, 12 + WINDOW) == OUTCOME_APPLIED &&
 	      dedup_judge(d, 0, FIRST + WINDOW) == OUTCOME_APPLIED,
-	      "what has ended is forgotten, applied or given up");
+	      "steps below the watermark leave the window, both applied and "
+	      "void ones");
 }
 
 /* A standby receives a copy, and has the same state. */
@@ -118,22 +122,28 @@ copy(void)
 		dedup_write(d, of[i], &bytes);
 	u = unpack_from(bytes.data, bytes.size);
 	dedup_begin_reading(to, 14, false);
-	named(dedup_high(to) == 14 && !dedup_initial(to), "as it was told");
+	named(dedup_high(to) == 14 && !dedup_initial(to),
+	      "a copy has the high watermark that the standby was sent");
 	for (size_t i = 0; i < 4; i++)
 		dedup_read(to, of[i], &u);
 	ok(!u.bad && !dedup_check(to));
-	named(dedup_high(to) == 41, "no step from there on was applied");
+	named(dedup_high(to) == 41,
+	      "the high watermark follows the newest step of the copy");
 	for (uint64_t step = 13; step < 60; step++)
 		for (size_t i = 0; i < 3; i++)
 			if (dedup_judge(to, i, step) !=
 			    dedup_judge(d, i, step))
-				named(false, "both judge alike");
+				named(false,
+				      "the copy and the original judge every "
+				      "step alike");
 	ok(dedup_judge(to, 1, 14) == OUTCOME_DUP &&
 	   dedup_judge(to, 0, 21) == OUTCOME_VOID);
 	dedup_begin_reading(to, 41, true);
-	named(dedup_check(to), "initial values with a step in them are found");
+	named(dedup_check(to),
+	      "initial values with an applied step break an invariant");
 	dedup_begin_reading(to, 14, false);
-	named(dedup_check(to), "and a step beyond the high watermark");
+	named(dedup_check(to),
+	      "a step beyond the high watermark breaks an invariant");
 	dedup_free(to);
 	pack_release(&bytes);
 }
@@ -152,18 +162,20 @@ main(void)
 	checked(dedup_low(d) == 5 && dedup_high(d) == 5 && !dedup_initial(d));
 	named(dedup_judge(d, 0, 40) == OUTCOME_APPLIED &&
 	      dedup_judge(d, 0, 20) == OUTCOME_APPLIED,
-	      "what has gone back knows of nothing behind that");
+	      "steps after the point that a server went back to are new "
+	      "again");
 	dedup_free(d);
 	d = dedup_new(&plan, fixture.model, 0, FIRST, forgets);
 	dedup_add(d, 0, 12);
 	named(dedup_judge(d, 0, 12) == OUTCOME_APPLIED,
-	      "one that forgets applies a step twice");
+	      "a record that forgets, the deliberate bug, applies a step "
+	      "twice");
 	dedup_go_back(d, 7, true);
 	checked(dedup_low(d) == 7 && dedup_initial(d));
 	ok(dedup_void(d, 8, WINDOW, &f) < 0);
 	named(dedup_void(d, 7, WINDOW, &f) == 0 &&
 	      dedup_judge(d, 0, 7 + WINDOW - 1) == OUTCOME_VOID,
-	      "a whole window may be given up");
+	      "a whole window of steps can be void");
 	dedup_free(d);
 	dedup_free(NULL);
 	fixture_end(&fixture);

@@ -51,7 +51,7 @@ values_take_the_places_of_names(void)
 	is("$ $x {x} $}", "$ $x {x} $}", NULL);
 	named(strcmp(expanded("$${x} $$${x} ${x}", (const char *const[]){
 			"x=y", NULL }), "${x} $${x} y") == 0,
-	      "$${ is a plain ${");
+	      "$${ gives ${ without a value");
 	is("${y} ${y}", "${x} $${y}", "x=${y}", NULL);
 }
 

@@ -181,19 +181,21 @@ leads(const char *pull, double most, int still, double least)
 		if (rng_below(&rng, 7) == 0)
 			good = good && pulls(&seldom);
 	}
-	named(good, "differences add up to what is published");
+	named(good, "the sum of the differences equals the published values");
 	named(often.whole == 1 && often.differences == 199,
-	      "of which there is one a round");
+	      "a puller in every round gets one difference a round after its "
+	      "first pull");
 	named(seldom.whole > 1 && seldom.differences > 20,
-	      "who is far behind gets all of it");
+	      "a puller that lags far behind gets the whole values");
 	named(lacks(&often) > 0 && lacks(&often) < most,
-	      "which stays close to what is there");
+	      "the published values stay close to the real ones");
 	memset(g, 0, sizeof(g));
 	for (int i = 0; i < still; i++) {
 		round_of(g);
 		pulls(&often);
 	}
-	named(lacks(&often) < least, "and comes to it when nothing changes");
+	named(lacks(&often) < least,
+	      "the published values reach the real ones when nothing changes");
 	end();
 }
 
@@ -225,17 +227,20 @@ begins_anew(void)
 			other = other && !is_same(live(), p.copy) &&
 				p.whole == whole;
 	}
-	named(good, "at some steps it is what is there");
-	named(other, "and at no others");
+	named(good,
+	      "at the steps of a new start the whole real values are "
+	      "published");
+	named(other, "at all other steps differences are published");
 	memset(g, 0, sizeof(g));
 	g[700] = -FLT_MAX;
 	round_of(g);
 	round_of(g);
 	named(pulls(&p) && is_same(live(), p.copy) && isinf(p.copy[700]),
-	      "so it is when no codec can tell the difference");
+	      "whole values are published when no codec can express the "
+	      "difference");
 	shard_forget_published(shard);
-	named(news(p.edition - 1).since == 0, "of an earlier term there is "
-	      "none");
+	named(news(p.edition - 1).since == 0,
+	      "differences of an earlier term are not kept");
 	end();
 }
 

@@ -279,7 +279,9 @@ main(void)
 		if (!good)
 			printf("# %s\n# said %d: %s\n", models[i].text,
 			       status, got);
-		named(good, *want ? want : "and not a word of others");
+		named(good,
+		      *want ? want : "a sound model gets no warning and no "
+		      "error");
 		model_free(m);
 		text_release(&lines);
 	}

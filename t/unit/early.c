@@ -248,16 +248,16 @@ test_early(void)
 	begin(0);
 	lease(4, 0, false);
 	named(pulls == 1 && pushes == 1 && both == 0 && done == 1,
-	      "nothing is pulled that nobody has announced");
+	      "without announced steps each step pulls for itself");
 	lease(4, 0, true);
 	named(pulls == 1 && both == 1 && done == 1,
-	      "a push pulls for the step that is to come");
+	      "the push of a step also pulls for the announced next step");
 	lease(4, 0, true);
 	named(pulls == 0 && both == 1 && done == 1,
-	      "which then needs no pull of its own");
+	      "the announced step needs no pull of its own");
 	lease(4, 1, true);
 	named(pulls == 1 && both == 1 && done == 1 && back == 0,
-	      "behind a barrier it is pulled again");
+	      "a step after a barrier pulls again");
 	lease(3, 1, false);
 	named(back == 8 && pulls == 1 && pushes == 1 && done == 1 &&
 	      size[(batches - 1) % SIZES] == 3,
@@ -279,7 +279,7 @@ test_in_turn(void)
 	spoil(2);
 	let_go();
 	named(done == 1 && stale == 0 && failed == 1,
-	      "nothing is computed while its values are on their way");
+	      "no step is computed before its values have arrived");
 	end();
 }
 
@@ -289,7 +289,7 @@ test_ahead(void)
 	begin(1);
 	lease(4, 0, true);
 	named(pulls == 2 && both == 1 && done == 1 && stale == 0,
-	      "with prefetch two steps are pulled for, and one is pushed");
+	      "with prefetch two steps are pulled for while one is pushed");
 	hold = true;
 	lease(4, 0, true);
 	lease(4, 0, true);
@@ -297,18 +297,19 @@ test_ahead(void)
 	spoil(2);
 	let_go();
 	named(done == 2 && failed == 0 && both == 2 && stale == 1,
-	      "a step is computed while the one before it is pushed");
+	      "with prefetch a step is computed during the push of the one "
+	      "before");
 	lease(4, 1, true);
 	ok(pulls == 1 && both == 1 && done == 1 && stale == 0);
 	lease(4, 1, true);
 	named(pulls == 1 && both == 1 && done == 1 && stale == 0,
-	      "behind a barrier both are pulled again");
+	      "with prefetch a step after a barrier pulls again");
 	lease(4, 1, true);
 	ok(pulls == 0 && both == 1 && done == 1 && stale == 1);
 	lease(3, 1, false);
 	named(back == 12 && pulls == 1 && pushes == 1 && done == 1 &&
 	      stale == 0 && size[(batches - 1) % SIZES] == 3,
-	      "three batches of another size go back");
+	      "with prefetch three batches of another size go back");
 	end();
 }
 
@@ -325,7 +326,7 @@ test_failure(void)
 	ok(under_way(2) && failed == 0);
 	let_go();
 	named(done == 1 && failed == 1 && pushes == 0,
-	      "a step that fails does so behind the one that is pushed");
+	      "a failed step is reported after the push of the step before");
 	end();
 }
 
@@ -343,7 +344,8 @@ test_silence(void)
 	lost = 0;
 	ok(under_way(2) && worker_tick(worker, 1, &f) == 0);
 	settle();
-	named(lost == 0, "nobody is silent who may have spoken meanwhile");
+	named(lost == 0,
+	      "a peer whose answer may lie unread does not count as silent");
 	equals(worker_tick(worker, 2, &f), 0);
 	settle();
 	equals(lost, 1);
@@ -368,7 +370,7 @@ test_hang(void)
 	for (now = 60000; now < 64500; now += 500)
 		equals(worker_tick(worker, now, &f), 0);
 	settle();
-	named(lost == 0, "servers have time to answer one that hung");
+	named(lost == 0, "servers get time to answer a worker that hung");
 	let_go();
 	end();
 	timeout = 0;

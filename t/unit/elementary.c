@@ -54,7 +54,7 @@ check(const char *name, void (*all)(double *restrict, const double *restrict,
 	}
 	printf("# %.2Lf units at most\n", most);
 	named(most < 1.5L, name);
-	named(same, "has the same bits alone as among others");
+	named(same, "a number alone gives the same bits as among others");
 }
 
 /* Returns a number from 0 to 1; small numbers are as likely as others. */

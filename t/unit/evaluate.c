@@ -131,12 +131,12 @@ static void
 malformed(void)
 {
 	named(!evaluate_job(e) && !evaluate_wants(e) &&
-	      !evaluate_can_compute(e), "at first there is nothing to do");
+	      !evaluate_can_compute(e), "a new evaluator has nothing to do");
 	evaluate_batch(e, NULL, 0);
 	fill_batch(&batch, 1);
 	evaluate_batch(e, &batch, 0);
 	named(silent() && batch.examples == 1,
-	      "a batch that nobody asked for is not taken");
+	      "a batch without an evaluation is not taken");
 	ok(take(1, 0, 4, 0, NULL) < 0 && f.kind == FAIL_PROTOCOL);
 	ok(take(1, 2, 0, 0, NULL) < 0);
 	ok(take(1, 2, 4, 9, NULL) < 0);
@@ -169,21 +169,22 @@ scored(void)
 	      last_posted->m.frames == 3 &&
 	      last_posted->m.frame[1].size == 5 * sizeof(float) &&
 	      last_posted->m.frame[2].size == 5,
-	      "five examples have five scores and labels");
+	      "five examples give five scores and labels");
 	u = unpack_from(last_posted->text, sizeof(last_posted->text));
 	ok(result_read(&u, &r, 2) && r.examples == 5 && r.scores == 5);
 	/* x w + b is 1.5, three times, and 0; each label is 1. */
 	ok(fabs(r.loss - 3 * log1p(exp(-1.5)) - 2 * log(2)) < 1e-5);
 	named(r.sum[0][0] > 2.5 && r.sum[0][0] < 3.5,
-	      "three of them are taken for what they are");
-	named(!evaluate_job(e) && silent(), "then it is over");
+	      "three of the five examples count as correct");
+	named(!evaluate_job(e) && silent(),
+	      "the evaluation is over when its result is sent");
 	ok(take(9, 3, 4, 0, NULL) == 0 && evaluate_job(e)->count == 0 &&
 	   evaluate_job(e)->number != number);
 	evaluate_batch(e, NULL, 0);
 	ok(says(COORDINATOR, MESSAGE_EVALUATED));
 	u = unpack_from(last_posted->text, sizeof(last_posted->text));
 	named(result_read(&u, &r, 2) && r.examples == 0 && r.scores == 0,
-	      "nothing of one before is in another");
+	      "an evaluation without data has nothing of the one before");
 }
 
 static void
@@ -192,7 +193,7 @@ failures(void)
 	ok(take(10, 3, 4, 1, "a.tsv") == 0 && score(1, 0));
 	equals(take(11, 3, 4, 1, "b.tsv"), 0);
 	named(!evaluate_can_compute(e) && evaluate_wants(e) && silent(),
-	      "another evaluation takes the place of one");
+	      "a new evaluation replaces the one before");
 	fail(&f, FAIL_DATA, "b.tsv:3: no label");
 	evaluate_failed(e, &f);
 	ok(says(COORDINATOR, MESSAGE_REFUSED) &&
@@ -206,7 +207,9 @@ failures(void)
 	evaluate_batch(e, &batch, 0);
 	named(says(COORDINATOR, MESSAGE_REFUSED) &&
 	      strcmp(last_posted->text, "no such program") == 0 && silent() &&
-	      !evaluate_job(e), "one who can compute nothing says so");
+	      !evaluate_job(e),
+	      "a worker whose programs do not fit the model refuses the "
+	      "evaluation");
 	unfit.kind = 0;
 }
 
@@ -226,14 +229,15 @@ by_a_cut(void)
 	post_clear();
 	gone.request -= 1000;
 	equals(client_receive(client, SERVER, &gone, 0, &f), 0);
-	named(!client_idle(client), "an older refusal is not about this pull");
+	named(!client_idle(client), "a refusal of an older pull is ignored");
 	gone.request += 1000;
 	equals(client_receive(client, SERVER, &gone, 0, &f), 0);
 	evaluate_pull(e, 0);
 	named(says(COORDINATOR, MESSAGE_REFUSED) &&
 	      last_posted->m.request == 20 &&
 	      last_posted->m.refused.status == FAIL_AGAIN &&
-	      !evaluate_job(e), "a cut that is gone ends the evaluation alone");
+	      !evaluate_job(e),
+	      "a lost cut ends the evaluation and not the worker");
 	cut = WIRE_NONE;
 	ok(take(21, 3, 4, 1, "a.tsv") == 0 && score(3, 0.5f));
 	evaluate_drop(e);
@@ -247,7 +251,8 @@ late(void)
 	fill_batch(&batch, 3);
 	evaluate_batch(e, &batch, 0);
 	equals(take(23, 3, 4, 1, "b.tsv"), 0);
-	named(!evaluate_wants(e), "the next batch waits for them");
+	named(!evaluate_wants(e),
+	      "the next batch waits for the values of the dropped evaluation");
 	while (!client_idle(client))
 		if (!says(SERVER, MESSAGE_PULL) || !serve(1))
 			break;
@@ -269,7 +274,7 @@ broken_layer(void)
 	ok(take(14, 1, 4, 1, "a.tsv") == 0 && score(1, 0));
 	breaks = FAIL_PEER;
 	named(evaluate_compute(e, &f) < 0 && f.kind == FAIL_PEER && silent(),
-	      "if no batch ever can be, so does the worker");
+	      "a program that is gone ends the worker");
 	breaks = 0;
 }
 
@@ -289,7 +294,8 @@ layer_waits(void)
 	equals(take(16, 1, 4, 1, "b.tsv"), 0);
 	named(evaluate_job(e) && !evaluate_wants(e) &&
 	      !evaluate_can_compute(e),
-	      "what was dropped is awaited before another batch is read");
+	      "the batch of a dropped evaluation is awaited before another is "
+	      "read");
 	answer = true;
 	ok(evaluate_can_compute(e) && evaluate_compute(e, &f) == 0 &&
 	   evaluate_wants(e) && silent());
@@ -302,7 +308,7 @@ layer_waits(void)
 	struct result r;
 
 	named(result_read(&u, &r, 0) && r.examples == 3,
-	      "and does not count");
+	      "the batch of a dropped evaluation does not count");
 	ok(take(17, 1, 4, 1, "a.tsv") == 0 && score(1, 0));
 	answer = false;
 	ok(evaluate_compute(e, &f) == 0);
@@ -310,7 +316,8 @@ layer_waits(void)
 	answer = true;
 	breaks = FAIL_PEER;
 	named(evaluate_compute(e, &f) < 0 && f.kind == FAIL_PEER,
-	      "a program that ends meanwhile ends the worker");
+	      "a program that ends during a dropped evaluation ends the "
+	      "worker");
 	breaks = 0;
 	ok(take(18, 1, 4, 1, "a.tsv") == 0 && score(1, 0));
 	answer = false;

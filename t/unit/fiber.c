@@ -52,16 +52,16 @@ waits(void)
 	ok(!fiber_is_busy(f) && !fiber_can_go_on(f));
 	named(!fiber_call(f, wait_twice, &steps) && steps == 0 &&
 	      fiber_is_busy(f) && !fiber_can_go_on(f),
-	      "a function waits, and its caller goes on");
+	      "a function that waits returns to its caller");
 	ok(!fiber_go_on(f) && steps == 0);
 	there[0] = true;
 	named(fiber_can_go_on(f) && !fiber_go_on(f) && steps == 1,
-	      "it goes on up to its next wait");
+	      "a function continues up to its next wait");
 	there[1] = true;
 	named(fiber_go_on(f) && steps == 2 && done == 1 && !fiber_is_busy(f),
-	      "and to its end");
+	      "a function continues to its end");
 	named(fiber_call(f, wait_twice, &steps) && done == 2,
-	      "one that need not wait ends at once");
+	      "a function that need not wait ends within the call");
 	fiber_free(f);
 }
 
@@ -76,11 +76,12 @@ given_up_while_it_waits(void)
 	fiber_give_up(f);
 	there[0] = true;
 	named(fiber_go_on(f) && steps == 2 && given_up,
-	      "what is there is taken, and nothing else is waited for");
+	      "a function that was given up takes what is there, and waits no "
+	      "more");
 	there[0] = false;
 	ok(!fiber_call(f, wait_twice, &steps));
 	fiber_free(f);
-	named(steps == 4 && given_up, "who is freed runs to its end");
+	named(steps == 4 && given_up, "a freed function runs to its end");
 	fiber_free(NULL);
 }
 
@@ -93,7 +94,7 @@ within_another(void)
 	done = 0;
 	ok(!fiber_call(f, nested, &come));
 	named(!fiber_is_given_up() && fiber_wait(is_there, &there[1]),
-	      "no other function waits");
+	      "a function outside a fiber does not wait");
 	come = true;
 	ok(fiber_go_on(f) && done == 2);
 	fiber_free(f);

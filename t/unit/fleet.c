@@ -142,7 +142,8 @@ greeting(void)
 	ok(fleet_trip(fl, 1) != WIRE_NONE && fleet_trip(fl, 0) == WIRE_NONE);
 	checked(comes(B, 7, NULL) && fleet_present(fl) == 1 &&
 		!fleet_welcome(fl) && fleet_present_at(fl, 1));
-	named(!fleet_changed(fl), "one that comes first has not changed");
+	named(!fleet_changed(fl),
+	      "a server that connects for the first time has not changed");
 	checked(comes(A, 6, NULL) && fleet_welcome(fl));
 	ok(fleet_incarnation(fl, 0) == 6 && fleet_incarnation(fl, 1) == 7);
 	m = message_refuse(&(struct message){ .request = 0 }, FAIL_DENIED,
@@ -152,12 +153,13 @@ greeting(void)
 	equals(receive(A, &m), 0);
 	m.refused.status = FAIL_AGAIN;
 	named(fails(receive(A, &m), FAIL_AGAIN, "no"),
-	      "another coordinator has it: that is learned by a PING");
+	      "the refusal of a PING tells that another coordinator has the "
+	      "server");
 	fleet_send(fl, 1, &m);
 	ok(says(B, MESSAGE_REFUSED));
 	fleet_down(fl, B, now);
 	fleet_send(fl, 1, &m);
-	named(silent(), "who is not there is told nothing");
+	named(silent(), "a disconnected server is sent nothing");
 	end();
 }
 
@@ -175,15 +177,16 @@ registered_twice(void)
 	ok(fleet_register(fl, 1, CALLER, "node:3", now, &f) == 0 &&
 	   fleet_register(fl, 1, CALLER + 1, "node:2", now, &f) == 0);
 	named(strcmp(fleet_endpoint(fl, 1), "node:3") == 0,
-	      "the standby that took over may answer yet");
+	      "the standby that took over keeps its time to answer");
 	now += 2 * LEASE;
 	equals(tick(), 0);
 	named(strcmp(fleet_endpoint(fl, 1), "node:2") == 0,
-	      "who registered elsewhere is called after it");
+	      "the other registered endpoint is dialled when the standby does "
+	      "not answer");
 	now += 2 * LEASE;
 	equals(tick(), 0);
 	named(strcmp(fleet_endpoint(fl, 1), "node:3") == 0,
-	      "who registered first is called, too");
+	      "the endpoint that registered first is dialled in its turn");
 	post_clear();
 	ok(comes(1000 + post_dialled, 9, NULL) &&
 	   says(CALLER + 1, MESSAGE_REFUSED));
@@ -213,13 +216,15 @@ registered_first(bool there)
 		ok(comes(1000 + post_dialled, 8, ours) &&
 		   says(CALLER, MESSAGE_REFUSED));
 		named(fleet_holds(fl, 1),
-		      "the one with the variables is found");
+		      "the server that has the variables is found");
 	} else {
 		named(strcmp(fleet_endpoint(fl, 1), "node:2") == 0,
-		      "it is not waited for a lease if nobody is there");
+		      "an endpoint where nothing listens is given up before a "
+		      "whole lease");
 		post_clear();
 		ok(comes(1000 + post_dialled, 9, NULL));
-		named(!fleet_holds(fl, 1), "the one that registered has none");
+		named(!fleet_holds(fl, 1),
+		      "the server that registered has no variables");
 	}
 	end();
 }
@@ -253,26 +258,29 @@ registration(void)
 	ok(says(CALLER, MESSAGE_REFUSED));
 	named(strcmp(last_posted->text, "server 1 is expected elsewhere, at "
 		     "node:3") == 0,
-	      "one that registered first is told where the other is");
+	      "the refused server is told which endpoint is expected");
 	ok(fleet_register(fl, 1, CALLER, "node:3", now, &f) == 0);
 	post_clear();
 	checked(comes(1003, 7, NULL) && fleet_welcome(fl));
 	named(fails(fleet_register(fl, 1, CALLER, "node:4", now, &f),
 		    FAIL_AGAIN, "server 1 is alive already, at node:3"),
-	      "nobody takes the place of one that is there");
+	      "a second server cannot register while the first is connected");
 	post_cannot_dial = true;
 	ok(fails(fleet_move(fl, 1, "node:6", 9, now, &f), FAIL_PEER,
 		 "server 1"));
 	post_cannot_dial = false;
 	named(strcmp(fleet_endpoint(fl, 1), "node:3") == 0 &&
 	      fleet_incarnation(fl, 1) == 7 && fleet_welcome(fl),
-	      "a place that cannot be called changes nothing");
+	      "a move to an endpoint that cannot be dialled changes nothing");
 	ok(silent() && fleet_move(fl, 1, "node:5", 8, now, &f) == 0);
-	named(silent(), "one that is looked for elsewhere may be found again");
+	named(silent(),
+	      "a registration is kept while its server is looked for "
+	      "elsewhere");
 	ok(comes(1004, 8, ours) && says(CALLER, MESSAGE_REFUSED));
 	named(last_posted->m.refused.status == FAIL_AGAIN &&
 	      strcmp(last_posted->text, "server 1 is alive already, at "
-		     "node:5") == 0, "if it is not, it is refused");
+		     "node:5") == 0,
+	      "a registration is refused when its server is found elsewhere");
 	end();
 	registered_twice();
 	registered_first(true);
@@ -326,7 +334,8 @@ plan(void)
 	      last_posted->m.request == number &&
 	      last_posted->m.plan.server == 1 &&
 	      last_posted->m.plan.standby == 88,
-	      "who comes late is asked then; what overtook HELLO is nothing");
+	      "an answer ahead of WELCOME does not count, and a late server "
+	      "is sent the PLAN");
 	ok(receive(B, &m) == 0 && ended &&
 	   ended->message.kind == MESSAGE_PLAN && !ended->failed);
 	checked(!fleet_asking(fl, MESSAGE_PLAN));
@@ -400,7 +409,7 @@ saves_and_loads(void)
 	fleet_ask(fl, &m);
 	named(says(B, MESSAGE_LOAD) && silent() &&
 	      answer(B, MESSAGE_OK) == 0 && ended,
-	      "only those load that do not hold it");
+	      "only the server that lacks the values is sent LOAD");
 	fleet_set_lost(fl, 0);
 	checked(!fleet_holds(fl, 0));
 	end();
@@ -418,7 +427,7 @@ comes_back(void)
 	checked(fleet_holds(fl, 0) && fleet_term(fl, 0) == TERM);
 	comes(A, 6, ours);
 	named(!fleet_changed(fl) && fleet_holds(fl, 0),
-	      "one that has not ended holds what it had");
+	      "a server of the same incarnation still has its values");
 	fleet_kept(fl, 4);
 	fleet_up(fl, B, now);
 	m = welcome_of(8, ours);
@@ -429,7 +438,7 @@ comes_back(void)
 	m.welcome.journal = 4;
 	equals(receive(B, &m), 0);
 	named(fleet_changed(fl) && !fleet_changed(fl) && fleet_holds(fl, 1),
-	      "one with a log has become another, and holds it still");
+	      "a new incarnation with a log has changed, and has its values");
 	fleet_down(fl, B, now);
 	fleet_up(fl, B, now);
 	m.welcome.life = 9;
@@ -445,7 +454,7 @@ comes_back(void)
 	begin("node:2");
 	fleet_resume(fl, 0, 6, TERM);
 	named(comes(A, 6, others) && fleet_changed(fl) && !fleet_holds(fl, 0),
-	      "one that was to have our run and has another lost it");
+	      "a server that comes back with another run has lost its values");
 	end();
 }
 
@@ -498,7 +507,7 @@ silence(void)
 	named(fleet_hangs(fl, 1) && !fleet_hangs(fl, 0) &&
 	      post_hung_up == B && fleet_knows(fl, 1003) &&
 	      fleet_gone(fl, 1, &heard) == now,
-	      "one that says nothing for a lease is called anew");
+	      "a server that is silent for a lease is dialled again");
 	equals(receive(A, &pong), 0);
 	fleet_up(fl, 1003, now);
 	now += PATIENCE - 1;
@@ -514,7 +523,9 @@ silence(void)
 	fleet_down(fl, 1003, now);
 	now += PATIENCE;
 	fleet_skip_pause(fl, now, PATIENCE - 1);
-	named(tick() == 0, "a pause of ours is not counted as an absence");
+	named(tick() == 0,
+	      "a pause of the coordinator does not count as a server's "
+	      "absence");
 	now += PATIENCE - 1;
 	ok(fails(tick(), FAIL_PEER, "server 1 (node:2) is gone"));
 	end();
@@ -565,7 +576,8 @@ moves(void)
 	equals(tick(), 0);
 	named(strcmp(fleet_endpoint(fl, 1), "node:2") == 0 &&
 	      fleet_incarnation(fl, 1) == 7 && fleet_changed(fl),
-	      "one that is not found is looked for where it was");
+	      "a server that is not found at the new endpoint is looked for "
+	      "at the old one");
 	post_clear();
 	fleet_up(fl, 1004, now);
 	m = welcome_of(7, ours);
@@ -579,7 +591,7 @@ moves(void)
 	now++;
 	equals(tick(), 0);
 	named(strcmp(fleet_endpoint(fl, 1), "node:3") == 0,
-	      "where only a standby is there is nothing to wait for");
+	      "an endpoint where only a standby answers is given up early");
 	post_clear();
 	checked(comes(1005, 8, ours) && fleet_present_at(fl, 1));
 	fleet_seek(fl, 0, "node:5");

@@ -77,27 +77,29 @@ journals(void)
 	append("journal", JOURNAL_FINISHED, &fold);
 	j = journal_file_open("journal", 0, &f);
 	named(j && !journal_file_resumed(j),
-	      "of a run that is over it is begun anew");
+	      "a journal of another version whose run is over is begun anew");
 	journal_file_close(j);
 
 	pack_uint(&fold, JOURNAL_RUN);
 	pack_blob(&fold, first.data, first.size);
 	append("journal", JOURNAL_FOLD, &fold);
 	named(refused_journal(FAIL_CONFIG, OTHER_JOURNAL),
-	      "and one that begins with a fold");
+	      "a journal of another version that begins with a fold is "
+	      "refused");
 	unlink("journal");
 
 	append("journal", JOURNAL_TERM, &first);
 	named(refused_journal(FAIL_DATA,
 			      "journal: not the journal of a coordinator"),
-	      "what is none");
+	      "a log that is not a journal is refused");
 	unlink("journal");
 
 	pack_reset(&first);
 	pack_uint(&first, JOURNAL_VERSION);
 	append("journal", JOURNAL_RUN, &first);
 	j = journal_file_open("journal", 0, &f);
-	named(j && journal_file_resumed(j), "one of ours is taken");
+	named(j && journal_file_resumed(j),
+	      "a journal of this version is resumed");
 	journal_file_close(j);
 	unlink("journal");
 	pack_release(&first);
@@ -144,12 +146,13 @@ large_records(void)
 	pack_blob(&first, "a run that has many words", 25);
 	j = kept(7, JOURNAL_RUN, &first);
 	named(j && journal_file_resumed(j),
-	      "a journal of records in parts is read as if they were whole");
+	      "a journal whose records are in parts is read as if they were "
+	      "whole");
 	journal_file_close(j);
 	pack_blob(&large, bytes, size);
 	j = kept(0, JOURNAL_FINISHED, &large);
 	named(j && !journal_file_resumed(j),
-	      "a record of 80 MiB is kept, and found again");
+	      "a record of 80 MiB is written and read again");
 	journal_file_close(j);
 
 	append("journal", JOURNAL_RUN, &first);
@@ -157,12 +160,12 @@ large_records(void)
 	append("journal", JOURNAL_TERM, &first);
 	j = journal_file_open("journal", 0, &f);
 	named(j && journal_file_resumed(j),
-	      "parts that a crash has left alone say nothing");
+	      "parts that a crash has left unfinished are ignored");
 	journal_file_close(j);
 	append_part(JOURNAL_FINISHED, 6, 4, 2);
 	named(refused_journal(FAIL_DATA, "journal: a part of a record that "
 			      "does not follow the one before it"),
-	      "and are not parts of what comes later");
+	      "parts that a crash has left do not join later ones");
 	unlink("journal");
 	pack_release(&first);
 	pack_release(&large);
@@ -209,9 +212,11 @@ logs(void)
 	disk_make_folder("log-0", &f);
 	append(SEGMENT, LOG_PLAN, &empty);
 	named(opens(OTHER_LOG) == FAIL_CONFIG && disk_is_there(SEGMENT),
-	      "a log that does not say its format is refused, and stays");
+	      "a log that does not name its format is refused, and stays");
 	append(SEGMENT, LOG_OVER, &empty);
-	named(opens("") == 0, "but not when its run is over");
+	named(opens("") == 0,
+	      "a log that does not name its format is begun anew when its run "
+	      "is over");
 
 	for (uint64_t i = 0; i < 3; i++) {
 		disk_make_folder("log-0", &f);
@@ -222,7 +227,8 @@ logs(void)
 		append(SEGMENT, LOG_FORMAT, &format);
 		append(SEGMENT, LOG_PLAN, &empty);
 		named(opens(OTHER_LOG) == FAIL_CONFIG,
-		      "one of another format, version or table, too");
+		      "a log of another format, version or message table is "
+		      "refused");
 		unlink(SEGMENT);
 	}
 	/* The log is incomplete from its start, so no step was acknowledged on
@@ -232,7 +238,8 @@ logs(void)
 	pack_uint(&format, WIRE_VERSION);
 	pack_uint(&format, message_table());
 	append(SEGMENT, LOG_FORMAT, &format);
-	named(opens("") == 0, "one of ours that is empty is begun anew");
+	named(opens("") == 0,
+	      "a log of this version without a plan is begun anew");
 	pack_release(&format);
 	pack_release(&empty);
 }
@@ -263,7 +270,7 @@ caches(void)
 	cache_file_close(&c);
 	age("a.pscache");
 	named(cache_file_open(&c, "a.pscache", &key, 0, &f) == 0,
-	      "a cache of another version is none, and not a damaged one");
+	      "a cache of another version counts as missing, not as damaged");
 	cache_file_close(&c);
 	unlink("a.pscache");
 }

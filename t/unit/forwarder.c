@@ -148,28 +148,34 @@ test_pushes(void)
 	begin();
 	push(A, 50, false, DENSE, LARGE, 0);
 	push(B, 50, false, DENSE, 10, 0);
-	named(silent(), "what comes waits");
+	named(silent(), "a push waits for the flush");
 	flush();
 	named(sends(MESSAGE_PUSH, 1) && sends(MESSAGE_PUSH, 2) && silent(),
-	      "a large push and a small one leave by themselves");
+	      "a large push and a single small one are sent as messages of "
+	      "their own");
 	answers(2, OUTCOME_APPLIED, 0, 0);
-	named(hears(B, 50, OUTCOME_APPLIED, 0, false), "each is answered");
+	named(hears(B, 50, OUTCOME_APPLIED, 0, false),
+	      "the answer goes to the worker that pushed");
 	answers(2, OUTCOME_APPLIED, 0, 0);
-	named(silent(), "and once");
+	named(silent(), "a repeated answer is not passed on");
 	answers(1, OUTCOME_DUP, 0, 0);
-	named(hears(A, 50, OUTCOME_DUP, 0, false), "by what became of it");
+	named(hears(A, 50, OUTCOME_DUP, 0, false),
+	      "the answer has the outcome that the server sent");
 	push(A, 51, false, DENSE, 10, 0);
 	push(B, 51, false, DENSE, 10, 0);
 	push(A, 52, false, TABLE, 10, 0);
 	flush();
-	named(sends_bundle(3) && silent(), "small ones leave in one");
+	named(sends_bundle(3) && silent(),
+	      "small pushes are sent in one bundle");
 	push(A, 53, false, 99, 10, 0);
 	named(hears(A, 53, OUTCOME_WRONG_PLAN, 0, false) && silent(),
-	      "a part that there is not is of another plan");
+	      "a push to a part that the plan does not have is answered "
+	      "WRONG_PLAN");
 	named(forwarder_counts(forwarder).open == 3 &&
 	      forwarder_counts(forwarder).pushes == 6 &&
 	      forwarder_counts(forwarder).bundled == 3 &&
-	      forwarder_counts(forwarder).bundles == 1, "they are counted");
+	      forwarder_counts(forwarder).bundles == 1,
+	      "open, pushed and bundled messages are counted");
 	end();
 }
 
@@ -180,29 +186,32 @@ test_shared_pulls(void)
 	pull(A, 1, DENSE, 0, 0);
 	pull(B, 2, DENSE, 0, 0);
 	flush();
-	named(sends(MESSAGE_PULL, 1) && silent(), "two pulls are one");
+	named(sends(MESSAGE_PULL, 1) && silent(),
+	      "two pulls of the same values are sent once");
 	pull(C, 3, DENSE, 0, 0);
 	flush();
-	named(silent(), "one that comes behind it waits");
+	named(silent(), "a pull after the one that was sent waits");
 	answers(1, OUTCOME_NONE, 4, 12);
 	named(hears(A, 1, OUTCOME_NONE, 4, true) &&
 	      hears(B, 2, OUTCOME_NONE, 4, true) && silent(),
-	      "both who asked have the values");
+	      "both workers that share a pull get the values");
 	flush();
-	named(sends(MESSAGE_PULL, 2), "the other one asks for newer ones");
+	named(sends(MESSAGE_PULL, 2),
+	      "the later pull is sent when the first is answered");
 	answers(2, OUTCOME_NONE, 5, 12);
-	named(hears(C, 3, OUTCOME_NONE, 5, true), "and has them");
+	named(hears(C, 3, OUTCOME_NONE, 5, true),
+	      "the later pull gets the newer values");
 	pull(A, 4, TABLE, 0, 10);
 	pull(B, 5, TABLE, 0, 10);
 	pull(C, 6, TABLE, 0, 11);
 	flush();
-	named(sends_bundle(2), "of few rows, those of the same are one");
+	named(sends_bundle(2), "pulls of the same few rows are sent once");
 	pull(A, 7, TABLE, 0, 300);
 	pull(B, 8, TABLE, 0, 300);
 	flush();
-	named(sends_bundle(2), "of many, each is by itself");
+	named(sends_bundle(2), "pulls of many rows are not shared");
 	named(forwarder_counts(forwarder).shared == 2,
-	      "what is saved is counted");
+	      "shared pulls are counted");
 	end();
 }
 
@@ -220,8 +229,9 @@ test_codings(void)
 	coded = 0;
 	pull(A, 9, DENSE, 0, 0);
 	flush();
-	named(sends_bundle(3), "values share that travel alike, of whichever "
-	      "step: before a codec is used, with it, as floats");
+	named(sends_bundle(3),
+	      "pulls in the same coding are shared: before the codec's first "
+	      "step, from it on, and as floats");
 	end();
 	plan.codings = none;
 	codings_free(codings);
@@ -236,15 +246,17 @@ test_shared_pushes(void)
 	push(C, 3, true, DENSE, LARGE, 0);
 	flush();
 	named(sends(MESSAGE_PUSH, 1) && sends(MESSAGE_PUSHPULL, 2) &&
-	      silent(), "the last push brings the values for all");
+	      silent(),
+	      "only the last of the pushes pulls the values, for all");
 	answers(1, OUTCOME_APPLIED, 0, 0);
-	named(silent(), "a push that is answered waits for its values");
+	named(silent(), "a push that is answered first waits for its values");
 	answers(2, OUTCOME_DUP, 9, 70000);
 	named(hears(A, 1, OUTCOME_APPLIED, 9, true) &&
-	      last_posted->m.values.staleness == 1, "it has both then");
+	      last_posted->m.values.staleness == 1,
+	      "the first push is answered with its outcome and the values");
 	named(hears(B, 2, OUTCOME_NONE, 9, true) &&
 	      hears(C, 3, OUTCOME_DUP, 9, true) && silent(),
-	      "and so have the others, each its own outcome");
+	      "the other requests get the values, each with its own outcome");
 	end();
 }
 
@@ -259,23 +271,26 @@ test_without_values(void)
 	post_clear();
 	answers(1, OUTCOME_STALE, 0, 0);
 	named(hears(A, 1, OUTCOME_STALE, 0, false),
-	      "a push that has no values is answered at once");
+	      "a push whose outcome has no values is answered at once");
 	answers(2, OUTCOME_APPLIED, 0, 0);
 	refuses(3);
 	named(says(C, MESSAGE_REFUSED) && last_posted->m.request == 3 &&
-	      silent(), "the one that was to bring them is refused");
+	      silent(),
+	      "the refusal of the push that pulls goes to its worker");
 	flush();
-	named(sends(MESSAGE_PULL, 4), "who waits for them pulls");
+	named(sends(MESSAGE_PULL, 4),
+	      "the values for the other pushes are pulled anew");
 	answers(4, OUTCOME_NONE, 3, 12);
 	named(hears(B, 2, OUTCOME_APPLIED, 3, true) && silent(),
-	      "and has its outcome with them");
+	      "the waiting push gets its outcome with the new values");
 	pull(A, 4, DENSE, 0, 0);
 	pull(B, 5, DENSE, 0, 0);
 	flush();
 	post_clear();
 	refuses(5);
 	named(says(A, MESSAGE_REFUSED) && says(B, MESSAGE_REFUSED) &&
-	      silent(), "a pull that is refused is so for all");
+	      silent(),
+	      "the refusal of a shared pull goes to all its workers");
 	end();
 }
 
@@ -291,14 +306,17 @@ test_late(void)
 	post_clear();
 	answers(2, OUTCOME_APPLIED, 5, 12);
 	named(hears(B, 2, OUTCOME_APPLIED, 5, true) && silent(),
-	      "values that came before its own push are not for it");
+	      "values that arrive before the outcome of a worker's own push "
+	      "are not for it");
 	flush();
-	named(silent(), "nor does it ask before that is answered");
+	named(silent(), "no new pull is sent before the push is answered");
 	answers(1, OUTCOME_APPLIED, 0, 0);
 	flush();
-	named(sends(MESSAGE_PULL, 3), "then it does");
+	named(sends(MESSAGE_PULL, 3),
+	      "a new pull is sent once the push is answered");
 	answers(3, OUTCOME_NONE, 6, 12);
-	named(hears(A, 1, OUTCOME_APPLIED, 6, true), "and has them");
+	named(hears(A, 1, OUTCOME_APPLIED, 6, true),
+	      "the worker gets the values of the new pull");
 	push(A, 3, true, DENSE, LARGE, 0);
 	push(B, 4, true, DENSE, LARGE, 0);
 	flush();
@@ -307,7 +325,7 @@ test_late(void)
 	answers(4, OUTCOME_WRONG_PLAN, 0, 0);
 	named(hears(B, 4, OUTCOME_APPLIED, 8, true) &&
 	      hears(A, 3, OUTCOME_WRONG_PLAN, 0, false) && silent(),
-	      "and one that comes to nothing is told so");
+	      "a push that failed is answered without values");
 	end();
 }
 
@@ -320,37 +338,41 @@ test_rounds(void)
 	post_clear();
 	pull(B, 2, DENSE, 8, 0);
 	flush();
-	named(silent(), "values at the end of a round are always the same");
+	named(silent(),
+	      "a pull of the same round shares the one that was sent");
 	answers(1, OUTCOME_AHEAD, 4, 12);
 	named(hears(A, 1, OUTCOME_AHEAD, 4, true) &&
-	      hears(B, 2, OUTCOME_AHEAD, 4, true), "they may come ahead");
+	      hears(B, 2, OUTCOME_AHEAD, 4, true),
+	      "values ahead of the round's end go to all workers that wait");
 	pull(C, 3, DENSE, 8, 0);
 	named(hears(C, 3, OUTCOME_AHEAD, 4, true) && silent(),
-	      "and who comes behind them has them, too");
+	      "a later pull gets the values that came ahead");
 	answers(1, OUTCOME_CONFIRMED, 4, 0);
 	named(hears(A, 1, OUTCOME_CONFIRMED, 4, false) &&
 	      hears(B, 2, OUTCOME_CONFIRMED, 4, false) &&
 	      hears(C, 3, OUTCOME_CONFIRMED, 4, false) && silent(),
-	      "they may be confirmed");
+	      "the confirmation goes to all workers that got values ahead");
 	pull(B, 4, DENSE, 8, 0);
 	named(hears(B, 4, OUTCOME_NONE, 4, true) && silent(),
-	      "then whoever asks has them at once");
+	      "a pull after the confirmation is answered at once");
 	pull(A, 4, DENSE, 9, 0);
 	flush();
 	named(sends(MESSAGE_PULL, 2) && silent(),
-	      "another round is another matter");
+	      "a pull of another round is sent");
 	answers(2, OUTCOME_AHEAD, 5, 12);
 	answers(2, OUTCOME_NONE, 6, 12);
 	named(hears(A, 4, OUTCOME_AHEAD, 5, true) &&
-	      hears(A, 4, OUTCOME_NONE, 6, true), "or be others");
+	      hears(A, 4, OUTCOME_NONE, 6, true),
+	      "final values that differ from those ahead are passed on");
 	pull(B, 5, DENSE, 9, 0);
 	named(hears(B, 5, OUTCOME_NONE, 6, true) && silent(),
-	      "which count then");
+	      "a later pull gets the final values");
 	pull(B, 6, DENSE, 8, 0);
 	flush();
-	named(sends(MESSAGE_PULL, 3), "those of a round before are not kept");
+	named(sends(MESSAGE_PULL, 3),
+	      "values of an earlier round are not kept");
 	refuses(3);
-	named(says(B, MESSAGE_REFUSED), "nor what was refused");
+	named(says(B, MESSAGE_REFUSED), "a refused pull is not kept");
 	pull(A, 5, TABLE, 8, 300);
 	flush();
 	post_clear();
@@ -358,7 +380,7 @@ test_rounds(void)
 	answers(4, OUTCOME_CONFIRMED, 4, 0);
 	named(hears(A, 5, OUTCOME_AHEAD, 4, true) &&
 	      hears(A, 5, OUTCOME_CONFIRMED, 4, false),
-	      "so it is with rows");
+	      "rows that came ahead are confirmed, too");
 	end();
 }
 
@@ -374,17 +396,20 @@ test_keys(void)
 	push(A, 20, false, TABLE, LARGE, 9);
 	flush();
 	named(sends(MESSAGE_PUSH, 4) && last_posted->m.push.back == 2,
-	      "a push that refers to a pull refers to what we made of it");
+	      "a push that refers to a worker's pull refers to the relay's "
+	      "pull");
 	push(A, 21, false, TABLE, LARGE, 11);
 	flush();
 	named(sends(MESSAGE_PUSH, 5) && last_posted->m.push.back == 4,
-	      "or to the one before");
+	      "a push that refers to an earlier pull refers to the relay's "
+	      "earlier pull");
 	push(A, 22, false, TABLE, LARGE, 1);
 	named(hears(A, 22, OUTCOME_GONE, 0, false),
-	      "one that nobody knows is gone");
+	      "a push that refers to an unknown pull is answered GONE");
 	push(B, 20, false, TABLE, LARGE, 10);
 	named(hears(B, 20, OUTCOME_GONE, 0, false),
-	      "and so are keys that no server remembers");
+	      "a push that refers to keys too few to be remembered is "
+	      "answered GONE");
 	end();
 }
 
@@ -402,25 +427,27 @@ test_leaving(void)
 	answers(1, OUTCOME_APPLIED, 0, 0);
 	answers(2, OUTCOME_NONE, 1, 12);
 	named(hears(B, 3, OUTCOME_NONE, 1, true) && silent(),
-	      "nothing is said to who has left");
+	      "a worker that has left is sent no answer");
 	flush();
-	named(sends(MESSAGE_PUSHPULL, 3), "though what it pushed goes on");
+	named(sends(MESSAGE_PUSHPULL, 3),
+	      "the push of a worker that has left is still sent");
 	forwarder_drop(forwarder);
 	answers(3, OUTCOME_APPLIED, 2, 12);
 	named(silent() && forwarder_counts(forwarder).open == 0,
-	      "what was forgotten is not answered");
+	      "a request that was dropped is not answered");
 	pull(B, 5, DENSE, 0, 0);
 	push(C, 6, false, DENSE, 10, 0);
 	forwarder_drop(forwarder);
 	flush();
-	named(silent(), "nor is it sent");
+	named(silent(), "a request that was dropped is not sent");
 	push(C, 7, false, DENSE, 10, 0);
 	flush();
 	post_clear();
 	post_deaf = C;
 	answers(4, OUTCOME_APPLIED, 0, 0);
 	post_deaf = 0;
-	named(silent(), "what one that has left would get is dropped");
+	named(silent(),
+	      "an answer to a worker that cannot be reached is dropped");
 	end();
 	begin();
 	pull(A, 1, DENSE, 0, 0);
@@ -430,7 +457,7 @@ test_leaving(void)
 	forwarder_leave(forwarder, A);
 	answers(1, OUTCOME_NONE, 1, 12);
 	named(hears(B, 2, OUTCOME_NONE, 1, true) && silent(),
-	      "nor who only shared what others asked for, too");
+	      "a worker that left a shared pull is sent no answer");
 	end();
 }
 
@@ -484,41 +511,49 @@ test_sums(void)
 	push_leaf(B, 5, 3, 1, 2);
 	push_leaf(A, 5, 2, 1, 1);
 	flush();
-	named(sends_leaves(2) && silent(), "nobody waits in the first round");
+	named(sends_leaves(2) && silent(), "no push waits in the first round");
 	push_leaf(A, 6, 2, 1, 1);
 	flush();
-	named(silent(), "who came with others waits for them");
+	named(silent(),
+	      "a push waits for workers that pushed in the round before");
 	push_leaf(B, 6, 3, 1, 2);
 	flush();
-	named(sends_sum(3, 2, 3) && silent(), "two of a node leave as one");
+	named(sends_sum(3, 2, 3) && silent(),
+	      "two pushes of a node are sent as one sum");
 	answers(3, OUTCOME_STAGED, 0, 0);
 	named(hears(A, 6, OUTCOME_STAGED, 0, false) &&
 	      hears(B, 6, OUTCOME_STAGED, 0, false) && silent(),
-	      "its answer is that of each");
+	      "the answer to a sum goes to each of its workers");
 	push_leaf(A, 7, 2, 1, 1);
 	forwarder_expire(forwarder);
 	flush();
-	named(silent(), "it has come since it was last asked who waits");
+	named(silent(),
+	      "a push that came after the last deadline still waits");
 	forwarder_expire(forwarder);
 	flush();
-	named(sends_leaves(1) && silent(), "nobody waits for long");
+	named(sends_leaves(1) && silent(),
+	      "a push is sent alone after the second deadline");
 	push_leaf(B, 7, 3, 1, 2);
 	flush();
-	named(sends_leaves(1) && silent(), "and who comes late has missed it");
+	named(sends_leaves(1) && silent(),
+	      "a late push of the same round is sent alone");
 	push_leaf(A, 8, 2, 1, 1);
 	flush();
-	named(silent(), "though all came in the end, and are waited for again");
+	named(silent(),
+	      "the next round waits again, as all workers pushed in the end");
 	push_leaf(B, 8, 3, 2, 2);
 	flush();
-	named(sends_leaves(2) && silent(), "another attempt is not added");
+	named(sends_leaves(2) && silent(),
+	      "pushes of different attempts are not added");
 	push_leaf(A, 9, 2, 1, 1);
 	forwarder_leave(forwarder, B);
 	flush();
-	named(sends_leaves(1) && silent(), "nobody waits for whom has left");
+	named(sends_leaves(1) && silent(),
+	      "a push does not wait for a worker that has left");
 	push_leaf(A, 10, 2, 1, 1);
 	flush();
 	named(sends_leaves(1) && silent(),
-	      "nor in the next round, as not all came in this one");
+	      "a round after an incomplete one does not wait");
 	push_leaf(B, 10, 3, 1, 2);
 	push_leaf(A, 11, 2, 1, 1);
 	push_leaf(A, 12, 2, 1, 1);
@@ -526,9 +561,11 @@ test_sums(void)
 	post_clear();
 	push_leaf(A, 11, 2, 1, 1);
 	flush();
-	named(sends_leaves(1) && silent(), "an older round waits for nobody");
+	named(sends_leaves(1) && silent(),
+	      "a push of an older round does not wait");
 	named(forwarder_counts(forwarder).sums == 1 &&
-	      forwarder_counts(forwarder).summed == 2, "sums are counted");
+	      forwarder_counts(forwarder).summed == 2,
+	      "sums and the pushes in them are counted");
 	end();
 }
 
@@ -551,7 +588,8 @@ test_misfits(void)
 	post_clear();
 	push_leaf(A, 8, 0, 1, 1);
 	flush();
-	named(silent(), "it waits");
+	named(silent(),
+	      "a push waits for the worker that pushed in the round before");
 	m.push.run = plan_run(&plan);
 	m.push.term = m.push.plan = m.push.attempt = m.push.examples = 1;
 	m.push.part = DENSE;
@@ -562,12 +600,12 @@ test_misfits(void)
 	flush();
 	named(sends_bundle(2) && silent() &&
 	      forwarder_counts(forwarder).sums == 1,
-	      "with what is malformed each leaves as it came");
+	      "a malformed push is not added: each is sent as it came");
 	push_leaf(A, 9, 0, 1, 1);
 	forwarder_drop(forwarder);
 	flush();
 	named(silent() && forwarder_counts(forwarder).open == 0,
-	      "nothing is left of what is forgotten");
+	      "a push that was dropped leaves nothing to send");
 	end();
 }
 

@@ -39,11 +39,12 @@ main(void)
 	inbound_identify(c, caller(0xffffffff), pair[0]);
 	named(inbound_is_connected(c, caller(1)) &&
 	      !inbound_is_connected(c, caller(0xffffffff)),
-	      "what one said before it went takes no place of a newer one");
+	      "a late message of a lost connection does not take the place of "
+	      "a newer peer");
 	inbound_identify(c, caller(2), pair[0]);
 	named(inbound_is_connected(c, caller(2)) &&
 	      !inbound_is_connected(c, caller(1)),
-	      "a newer one has the place of one that has gone");
+	      "a newer peer takes the place of one that has gone");
 	inbound_free(c);
 	close(pair[0]);
 	close(pair[1]);

@@ -64,21 +64,23 @@ main(void)
 	struct fail why;
 
 	x = index_new(&post, COORDINATOR);
-	named(is_none(), "at first nothing is to be counted");
+	named(is_none(), "a new worker has nothing to count");
 	take(3, "a");
 	ok(is("a", 3));
 	take(4, "bc");
-	named(is("bc", 4) && silent(), "another one takes the place of a span");
+	named(is("bc", 4) && silent(), "a new range replaces the one before");
 	index_counted(x, &tally, 4);
 	ok(says_places(4, 5000) && is_none());
 	take(5, NULL);
 	ok(is("", 5));
 	tally.whole = true;
 	index_counted(x, &tally, 4);
-	named(says_places(5, WIRE_NONE), "a file that cannot be cut is whole");
+	named(says_places(5, WIRE_NONE),
+	      "a file that cannot be split is reported as whole");
 	take(6, "a");
 	index_drop(x);
-	named(is_none() && silent(), "it may be dropped without a word");
+	named(is_none() && silent(),
+	      "a range can be dropped without a report");
 	take(7, "a");
 	fail(&why, FAIL_DATA, "a.tsv:3: no label");
 	index_failed(x, &why);

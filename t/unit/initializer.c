@@ -185,10 +185,10 @@ by_fan(void)
 	   is_truncated(0, sqrt(1. / 100) / cut));
 	fill("glorot_uniform", image);
 	named(is_uniform(-sqrt(6. / 2000), sqrt(6. / 2000)),
-	      "axes before the last two are a receptive field");
+	      "the axes before the last two count as a receptive field");
 	fill("glorot_uniform", vector);
 	named(is_uniform(-sqrt(3. / N), sqrt(3. / N)),
-	      "fans of a vector are its size");
+	      "both fans of a vector are its size");
 	fill("glorot_uniform", number);
 	ok(is_uniform(-sqrt(3), sqrt(3)));
 }
@@ -271,11 +271,12 @@ main(void)
 	plain();
 	by_fan();
 	named(slices_equal_the_whole("random_uniform"),
-	      "P8 random_uniform: slices equal the whole");
+	      "P8 random_uniform gives slices the bits of the whole variable");
 	named(slices_equal_the_whole("random_normal"),
-	      "P8 random_normal: slices equal the whole");
+	      "P8 random_normal gives slices the bits of the whole variable");
 	named(slices_equal_the_whole("glorot_normal"),
-	      "P8 glorot_normal: slices equal the whole, fans too");
+	      "P8 glorot_normal gives slices the bits, and the fans, of the "
+	      "whole variable");
 	ok(normal_is_the_quantile());
 	ok(differ("b", 1) && differ("a", 2) && !differ("a", 1));
 	values_are_for_ever();

@@ -54,7 +54,8 @@ through(float *to, const float *from, struct codec_slice s)
 
 	memset(bytes, 0xee, sizeof(bytes));
 	if (bytes[codec_encode(c, bytes, from, s)] != 0xee)
-		named(false, "no more is written than there is room for");
+		named(false,
+		      "the encoder writes no byte beyond the size it states");
 	codec_decode(c, to, bytes, s);
 }
 
@@ -73,7 +74,8 @@ test_cuts(struct rng *rng)
 		}
 		good = good && memcmp(whole, pieces, sizeof(whole)) == 0;
 	}
-	named(good, "numbers do not depend on how their variable is cut");
+	named(good,
+	      "encoded numbers do not depend on how their variable is cut");
 	good = true;
 	for (size_t i = 0; i < DENSE; i++) {
 		const size_t block = i - i % 64;
@@ -83,10 +85,10 @@ test_cuts(struct rng *rng)
 		good = good && fabsf(whole[i] - value[i]) <=
 			kernel_int8_scale(most) + FLT_MIN;
 	}
-	named(good, "each is one of its neighbours");
+	named(good, "each number is rounded to one of its two neighbours");
 	for (size_t i = 0; i < DENSE; i++)
 		good = good && (value[i] > 0 || value[i] < 0 || whole[i] == 0);
-	named(good, "a zero stays one");
+	named(good, "a zero stays zero");
 }
 
 static void
@@ -102,7 +104,7 @@ test_add(void)
 	for (size_t i = 0; i < s.rows; i++)
 		decoded[i] += 0.25f;
 	named(memcmp(sum, decoded, s.rows * sizeof(*sum)) == 0,
-	      "to add is to decode, and to add");
+	      "adding an encoded slice equals decoding it, then adding");
 }
 
 /* Is the mean of x, encoded a million times beside a number that sets the
@@ -142,9 +144,10 @@ test_average(void)
 			is_right(-m, m) && is_right(m / 3, m) &&
 			is_right(scale * 2.5f, m) && is_right(-m / 1000, m);
 	}
-	named(good, "a million draws come to the number, within 4 sigma");
+	named(good,
+	      "the mean of a million draws is the number, within 4 sigma");
 	named(is_right(FLT_MIN, FLT_MIN * 130) && is_right(FLT_MIN, 1),
-	      "the smallest normal one, too");
+	      "the smallest normal float is right on average, too");
 }
 
 static bool
@@ -190,7 +193,7 @@ test_rows(struct rng *rng)
 					      w * sizeof(*one)) == 0;
 		}
 	}
-	named(good, "a row does not depend on those beside it");
+	named(good, "a row's bytes do not depend on the rows beside it");
 }
 
 static void
@@ -199,7 +202,7 @@ test_others(void)
 	struct codec_slice s = { .rows = 3, .width = 7, .table = true };
 
 	named(codec_for(&codec_int8, s) == &codec_bfloat16,
-	      "narrow rows have half their bytes");
+	      "narrow rows of a table use bfloat16");
 	s.width = 8;
 	ok(codec_for(&codec_int8, s) == &codec_int8 &&
 	   codec_int8.size(s) == 3 * (8 + 2));
@@ -211,7 +214,7 @@ test_others(void)
 	ok(codec_int8.size(s) == 3 * 2 + 129 + 1);
 	s.pulled = true;
 	named(codec_for(&codec_int8, s) == &codec_float32,
-	      "values of no table are exact");
+	      "pulled values of a dense variable stay floats");
 }
 
 static void
@@ -226,7 +229,8 @@ test_hostile(void)
 	memcpy(bytes, &nan, 2);
 	ok(!codec_int8.finite(bytes, s));
 	memcpy(bytes, &huge, 2);
-	named(!codec_int8.finite(bytes, s), "a scale is bounded");
+	named(!codec_int8.finite(bytes, s),
+	      "a scale that is too large is refused");
 	memset(bytes, 0, 2);
 	ok(codec_int8.finite(bytes, s));
 }
@@ -303,7 +307,9 @@ main(int argc, char **argv)
 		test_cuts(&rng);
 		test_add();
 		test_average();
-		named(scales_fit(&rng), "scales are bfloat16, and fit");
+		named(scales_fit(&rng),
+		      "scales are bfloat16 numbers that hold the largest "
+		      "value");
 		test_rows(&rng);
 		flush_denormals();	/* as the programs do */
 	}

@@ -61,15 +61,19 @@ main(void)
 {
 	json_t *value;
 
-	named(is_refused("[],"), "lists of nothing take more than they may");
-	named(is_refused("{},"), "objects do");
+	named(is_refused("[],"),
+	      "a text of empty lists is refused for the memory it would take");
+	named(is_refused("{},"),
+	      "a text of empty objects is refused for the memory it would "
+	      "take");
 	named(is_read("\"a text of some hundred bytes, as there are in "
 		      "files of ours, which takes little more than it is "
-		      "long\","), "texts do not");
+		      "long\","), "a text of long strings is read");
 	value = json_read("{\"a\":1}", 7, 0, &error);
 	equals(json_integer_value(json_object_get(value, "a")), 1);
 	json_decref(value);
 	named(!json_read("[1", 2, 0, &error) && *error.text &&
-	      !strstr(error.text, "512 MiB"), "other errors are as they were");
+	      !strstr(error.text, "512 MiB"),
+	      "other errors do not name the limit of memory");
 	return tap_done();
 }

@@ -54,7 +54,8 @@ test_long_sums(void)
 		kernel_gemm_naive(g, x, y, d);
 		good = good && memcmp(c, d, 6 * sizeof(*c)) == 0;
 	}
-	named(good, "sums of many terms");
+	named(good,
+	      "sums of very many terms equal the naive product's, to the bit");
 }
 
 /* Multiplies n elements: are all right, and none after them changed? */
@@ -239,14 +240,16 @@ bfloat16(struct rng *rng)
 
 	for (size_t i = 0; i < 8; i++)
 		good = good && all_halves(i);
-	named(good, "every bfloat16 is a float, from any address");
+	named(good, "every bfloat16 decodes to its float, from any address");
 	for (size_t i = 0; i < sizeof(lows) / sizeof(*lows); i++)
-		named(rounds(lows[i]), "floats go to the nearest, or even");
+		named(rounds(lows[i]),
+		      "floats are rounded to the nearest bfloat16, ties to "
+		      "even");
 	for (size_t i = 0; i < 32 && good; i++)
 		good = rounds((uint32_t)rng_next(rng) & 0xffff);
 	for (size_t n = 0; n < 79 && good; n++)
 		good = counts(n, rng);
-	named(good, "any floats, and any number of them");
+	named(good, "any number of random floats is rounded to the nearest");
 
 	const float x[] = { 1, 1.00390625f, 1.01171875f, FLT_MAX, -FLT_MAX,
 			    INFINITY, float_of(0x7f800001), -0.0f };
@@ -259,12 +262,14 @@ bfloat16(struct rng *rng)
 	kernel_to_bfloat16(half + 5, edge, 3);
 	named(half[5] == 0x7f7f && half[6] == 0x7f80 && half[7] == 0xff7f &&
 	      codec_float32.most == FLT_MAX,
-	      "the largest float that is finite as it travels");
+	      "codec_bfloat16.most is the largest float that stays finite as "
+	      "bfloat16");
 	kernel_to_bfloat16(half, x, 8);
 	named(half[0] == 0x3f80 && half[1] == 0x3f80 && half[2] == 0x3f82 &&
 	      half[3] == 0x7f80 && half[4] == 0xff80 && half[5] == 0x7f80 &&
 	      half[6] == 0x7fc0 && half[7] == 0x8000,
-	      "ties, what is too large, infinity, a signalling NaN, -0");
+	      "ties, overflow, infinity, a signalling NaN and -0 are rounded "
+	      "right");
 }
 
 int
@@ -308,7 +313,7 @@ main(void)
 	ok(!kernel_finite(x, 5) && !kernel_finite(x + 2, 1));
 	for (size_t n = 0; n < 80; n++)
 		largest = largest && finds_largest(n, &rng);
-	named(largest, "the largest, an infinity or a NaN is found");
+	named(largest, "the largest number is found, or an infinity or a NaN");
 	x[2] = x[3] = x[4] = 1;
 	kernel_axpy(x, -2, y, 5);
 	ok(x[0] == -1 && x[1] == -4 && x[4] == -9);
@@ -318,7 +323,7 @@ main(void)
 		for (size_t rows = 0; rows < 40; rows++)
 			if (!adds_rows(rows, n))
 				added = false;
-	named(added, "rows are added up in doubles, however wide they are");
+	named(added, "rows of any width are added up in doubles");
 	ok(kernel_dot(x, y, 5) == -4 - 2 * 3 - 3 * 4 - 4 * 5);
 	bfloat16(&rng);
 	test_long_sums();

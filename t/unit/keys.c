@@ -145,9 +145,10 @@ main(void)
 	}
 	for (unsigned bits = 0; bits <= 64; bits++)
 		far_good = far_good && far_apart(&rng, bits, &rows, &room);
-	named(far_good, "gaps have any size, and no row is behind the last");
-	named(round, "any sorted set goes round");
-	named(good, "damaged keys are refused, or are keys");
+	named(far_good,
+	      "gaps of any size are kept, and no row is beyond the last");
+	named(round, "any sorted set of rows is read back as it was written");
+	named(good, "damaged keys are refused, or are other valid keys");
 	ok(room <= ROWS);
 
 	ok(REFUSED("", 5));			/* not even a count */

@@ -455,7 +455,7 @@ test_cosine(size_t k)
 	if (!good)
 		printf("# %.9g, slopes %.9g %.9g and %.9g %.9g\n", y, da[0],
 		       da[1], db[0], db[1]);
-	named(good, "a cosine, and its slopes");
+	named(good, "cosine_similarity and its slopes equal Keras's");
 	fixture_end(&r);
 }
 

@@ -69,7 +69,8 @@ begin(void)
 static void
 end(void)
 {
-	named(!leases_check(leases), "what always holds did so in the end");
+	named(!leases_check(leases),
+	      "the invariants of the leases hold at the end");
 	says("");
 	leases_free(leases);
 }
@@ -105,10 +106,11 @@ test_done(void)
 	a = begins(10);
 	ok(a && begins(11) == a);
 	done(a);
-	named(says(""), "the results of a lease wait for one another");
+	named(says(""), "the first result of a lease waits for the last one");
 	done(a);
 	named(says("D") && last.request == 1 && last.done.count == 2 &&
-	      last.done.term == TERM, "and are reported at once");
+	      last.done.term == TERM,
+	      "the results of a lease are reported together");
 	b = begins(20);
 	ok(b && !leases_next(leases, &step));
 	done(b);
@@ -163,7 +165,8 @@ test_blocks(void)
 	ok(leases_take(leases, &m, false));
 	l = begins(10);
 	named(lease_slice(l, 1, &s) && !lease_slice(l, 2, &s) &&
-	      !lease_slice(l, 3, &s), "but one that is cut short");
+	      !lease_slice(l, 3, &s),
+	      "slices that are cut short are not there");
 	end();
 }
 
@@ -185,17 +188,18 @@ test_call(void)
 		      strcmp(l->args.data, "{}") == 0 &&
 		      l->blocks.size == (blocks > 0 ? 5 : 0) &&
 		      l->after.size == (blocks > 1 ? 5 : 0),
-		      "a call is behind the blocks");
+		      "a lease with blocks and a call keeps both");
 		end();
 	}
 	begin();
 	for (size_t n = 0; n < size; n++)
 		refused = refused && !takes_call(call, n, 0);
-	named(refused, "one that is cut short is refused");
+	named(refused, "a call that is cut short is refused");
 	named(!takes_call("\x92\xc4\x01\0\xc4\0", 6, 0),
-	      "and one with a NUL");
+	      "a call whose name has a NUL is refused");
 	m.lease.call = 1;
-	named(!leases_take(leases, &m, false), "and one that is not there");
+	named(!leases_take(leases, &m, false),
+	      "a lease without the call it announces is refused");
 	end();
 }
 
@@ -214,11 +218,11 @@ test_cancel(void)
 	leases_send_cancelled(leases);
 	leases_settle(leases);
 	named(says("") && lease_is_cancelled(l) && !leases_next(leases, &step),
-	      "no step of a cancelled lease is begun");
+	      "no step of a cancelled lease begins");
 	leases_dropped(leases, l);
 	leases_settle(leases);
-	named(says("DO"), "OK is said when the last one has come to its end, "
-	      "behind what was done");
+	named(says("DO"),
+	      "OK follows the last DONE when the last step has ended");
 	end();
 }
 
@@ -240,7 +244,7 @@ test_failed(void)
 	leases_settle(leases);
 	named(says("DF") && last.failed.step == 11 &&
 	      last.failed.status == FAIL_DATA && !leases_next(leases, &step),
-	      "a failure comes behind what was done, and ends its lease");
+	      "FAILED follows DONE, and ends the lease");
 	end();
 }
 
@@ -258,14 +262,15 @@ test_replicas(void)
 	m.lease.first = 29;
 	ok(leases_take(leases, &m, false));
 	l = begins(29);
-	named(l && l->id == 2, "of rounds the lowest step comes first");
+	named(l && l->id == 2, "the replica of the lowest step comes first");
 	leases_cancel(leases, 0, 0, 1);
-	named(says(""), "a cancel of no step cancels none");
+	named(says(""), "a cancel of no steps cancels nothing");
 	leases_cancel(leases, 0, UINT64_MAX, 1);
 	named(says("D") && last.request == 1 && last.done.count == 0,
-	      "a slot that was not begun is given back at once");
+	      "a cancelled replica that had not begun is given back at once");
 	leases_cancel(leases, 0, UINT64_MAX, 2);
-	named(says(""), "one that was is when nothing of it is in flight");
+	named(says(""),
+	      "a cancelled replica that had begun is not given back yet");
 	leases_dropped(leases, l);
 	ok(says("D") && last.request == 2);
 	m.request = 3;
@@ -287,7 +292,7 @@ test_end(void)
 	ok(says("") && !leases_next(leases, &step));
 	done(l);
 	named(says("D") && last.done.count == 1,
-	      "a lease that is cut short ends with what was begun");
+	      "a lease that is cut off reports the steps that had begun");
 	end();
 }
 
@@ -303,7 +308,7 @@ test_term(void)
 	leases_begin_term(leases, TERM + 1);
 	leases_settle(leases);
 	named(says("") && !leases_find(leases, 1),
-	      "of an earlier term nothing is reported");
+	      "steps of an earlier term are not reported");
 	ok(take(2, 10, 1));
 	done(begins(10));
 	ok(says("D") && last.done.term == TERM + 1 && last.done.count == 1);
@@ -326,7 +331,7 @@ test_refused(void)
 	for (uint64_t i = 0; i < 256; i++)
 		if (!take(i + 1, i, 1))
 			ok(false);
-	named(!take(999, 999, 1), "there is room for 256 leases");
+	named(!take(999, 999, 1), "the 257th lease is refused");
 	ok(!leases_announced(leases, &batch, &pass) &&
 	   leases_behind(leases, 255)->batch == 4 &&
 	   !leases_behind(leases, 256));

@@ -186,11 +186,13 @@ test_binary(float smoothing)
 
 	fill(40);
 	named(agrees(&l, of_logit, slope_of_logit),
-	      "of logits, NaN and infinities it is what the formula makes");
+	      "binary_crossentropy of logits, NaN and infinities equals its "
+	      "formula");
 	l.logits = false;
 	fill(1.1f);
 	named(agrees(&l, of_probability, slope_of_probability),
-	      "so it is of probabilities, and of what is none");
+	      "binary_crossentropy of any numbers as probabilities equals its "
+	      "formula");
 }
 
 /* Losses of probabilities with any sum, as Keras 3.15 computes them with

@@ -55,7 +55,8 @@ main(void)
 	ok(resident() >= most);
 	memory_trim();
 	named(resident() < before + CHUNKS * CHUNK / 4,
-	      "a burst is given back");
+	      "freed memory below the end of the heap is returned to the "
+	      "system");
 	free(chunk[CHUNKS - 1]);
 	return tap_done();
 }

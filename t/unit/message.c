@@ -68,7 +68,7 @@ goes_round(enum message_kind kind, struct rng *rng)
 	message_write(&again, &read);
 	named(again.size == p.size &&
 	      memcmp(again.data, p.data, p.size) == 0,
-	      "and is written the same");
+	      "the message that was read is written with the same bytes");
 
 	/* The message is cut short, or has a byte too many. */
 	snprintf(why, sizeof(why), "malformed %s", message_name(kind));
@@ -78,7 +78,7 @@ goes_round(enum message_kind kind, struct rng *rng)
 	pack_uint(&p, 0);
 	named(unreadable(p.data, p.size) &&
 	      (kind == MESSAGE_HELLO || strcmp(f.text, why) == 0),
-	      "a byte too many");
+	      "a message with a byte too many is refused by name");
 	pack_release(&p);
 	pack_release(&again);
 }
@@ -145,11 +145,13 @@ foreign(void)
 
 	/* Flip a bit of the hash of the message table, which is at the end. */
 	p.data[p.size - 1] ^= 1;
-	named(is_foreign(&p, WIRE_VERSION, other), "another table");
+	named(is_foreign(&p, WIRE_VERSION, other),
+	      "a HELLO with another message table is foreign");
 	p.data[p.size - 1] ^= 1;
 	pack_uint(&p, 0);
 	p.data[0]++;
-	named(is_foreign(&p, WIRE_VERSION, other), "a HELLO of more fields");
+	named(is_foreign(&p, WIRE_VERSION, other),
+	      "a HELLO with more fields is foreign");
 
 	/* Version 1 had no hash. */
 	static const uint64_t one[] = { MESSAGE_HELLO, 7, 1, ROLE_WORKER,
@@ -161,7 +163,7 @@ foreign(void)
 		pack_uint(&p, one[i]);
 	pack_blob(&p, "", 0);
 	named(is_foreign(&p, 1, "protocol version 1, not 2: use programs of "
-			 "one release"), "version 1");
+			 "one release"), "a HELLO of version 1 is foreign");
 
 	/* Only the beginning of the HELLO of a later version is known. */
 	pack_reset(&p);
@@ -171,7 +173,8 @@ foreign(void)
 	pack_uint(&p, 300);
 	pack_array(&p, 0);
 	named(is_foreign(&p, 300, "protocol version 300, not 2: use programs "
-			 "of one release"), "version 300");
+			 "of one release"),
+	      "a HELLO of version 300 is foreign");
 	pack_release(&p);
 }
 
@@ -291,7 +294,7 @@ floats(void)
 			memcmp(&f1, &some[i], sizeof(f1)) == 0 &&
 			d == (double)some[i] / 3;
 	}
-	named(same_bits, "floats and doubles keep every bit");
+	named(same_bits, "floats and doubles keep every bit in a message");
 	equals(message_float_bits(0), 0);
 }
 
@@ -305,7 +308,9 @@ main(void)
 		goes_round((enum message_kind)k, &rng);
 		good = good && sound((enum message_kind)k, &rng);
 	}
-	named(good, "any byte changed: refused, or what it says");
+	named(good,
+	      "a message with any byte changed is refused, or is another "
+	      "valid message");
 	foreign();
 	fields();
 	frames();

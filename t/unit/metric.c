@@ -49,7 +49,7 @@ binary(void)
 			      log(1 - (double)p[4]) + log(1 - (double)p[5]));
 
 	named(near(value("accuracy", p, 1, y, 6), 2. / 6),
-	      "accuracy: at the threshold is not above it");
+	      "accuracy counts a probability at the threshold as negative");
 	ok(near(value("precision", p, 1, y, 6), 1. / 3));
 	ok(near(value("recall", p, 1, y, 6), 1. / 3));
 	ok(near(value("log_loss", p, 1, y, 6), loss / 6));
@@ -60,7 +60,8 @@ binary(void)
 	ok(isinf(value("calibration", p, 1, y + 3, 3)));
 	named(value("f1_score", p + 1, 1, y + 1, 2) == 0 &&
 	      isnan(value("f1_score", p + 5, 1, y + 5, 1)),
-	      "f1_score: none found is 0; none there and none called, nothing");
+	      "f1_score is 0 if no positive is found, and NaN without "
+	      "positives and predictions");
 
 	struct metric m = metric("recall");
 	struct metric_state s = { 0 };
@@ -112,7 +113,7 @@ classes(void)
 			      log((double).2f));
 
 	named(near(value("accuracy", p, 3, y, 4), .75),
-	      "accuracy: the first of the largest");
+	      "accuracy takes the first of equally large classes");
 	ok(near(value("log_loss", p, 3, y, 4), loss / 4));
 	ok(fabs(value("mean_squared_error", p, 3, y, 1) -
 		(.04 + .25 + .09) / 3) < 1e-7);
@@ -123,7 +124,7 @@ classes(void)
 	      value("precision", two, 2, last, 2) == 1,
 	      "of two columns the second is the score");
 	named(value("accuracy", p, 3, (float[]){ 9 }, 1) == 0,
-	      "a label that is no class is a miss, not a crash");
+	      "a label outside the classes counts as a miss");
 }
 
 static double
@@ -154,9 +155,9 @@ top_of_classes(void)
 	ok(top(3, p, last, 3) == 1 && top(1, p, first, 3) == 1. / 3);
 	ok(top(2, p, first, 3) == 2. / 3 && top(5, p, first, 3) == 1);
 	named(top(5, p, first, 4) == .75 && top(5, p, last, 5) == .8,
-	      "what is not finite is not among the largest");
+	      "a prediction that is not finite is never among the largest");
 	named(top(5, p, (float[]){ 9 }, 1) == 0,
-	      "a label that is no class is among none");
+	      "a label outside the classes is never among the largest");
 }
 
 static void
@@ -209,14 +210,14 @@ areas(void)
 	for (uint64_t seed = 0; seed < 20; seed++)
 		exact = exact && auc_is_exact(seed, 2 + seed * seed) &&
 			auc_is_exact(seed, 1 << 20);
-	named(exact, "auc: all pairs, ties counted half");
+	named(exact, "auc compares all pairs, and counts ties as half");
 	ok(value("auc", p, 1, y, 3) == .75);
 	ok(value("auc", p, 1, y, 2) == .5);
 	named(isnan(value("auc", p + 1, 1, y + 1, 2)) &&
 	      isnan(value("auc", p, 1, y, 1)) &&
 	      isnan(value("auc", p, 1, y, 0)),
-	      "auc of one class, or of nothing, is not a number");
-	named(isnan(value("auc", p, 1, y, 4)), "auc: NaN is not hidden");
+	      "auc of one class, or of nothing, is NaN");
+	named(isnan(value("auc", p, 1, y, 4)), "auc does not hide a NaN");
 }
 
 static const char *const every[] = {

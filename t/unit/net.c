@@ -455,7 +455,9 @@ test_talker(void)
 			net_wait(server, NULL, 0, 100, &f);
 	}
 	equals(heard, MANY);
-	named(longest <= MANY / 4, "others have their turn, too");
+	named(longest <= MANY / 4,
+	      "a peer that sends without end does not keep others from being "
+	      "read");
 	net_free(client);
 	net_free(server);
 }
@@ -538,7 +540,8 @@ test_deaf(void)
 	deaf = e.peer;
 	while (said < 200000 && net_send(server, deaf, &m) == 0)
 		said++;
-	named(said >= 16384 && said < 200000, "the deaf are given so much");
+	named(said >= 16384 && said < 200000,
+	      "a peer that never reads is sent a limited number of messages");
 	ok(net_dial(client, net_endpoint(server), &peer, &f) == 0 &&
 	   await(client, server, NET_UP, &e));
 	m.kind = MESSAGE_PING;
@@ -550,10 +553,10 @@ test_deaf(void)
 	ok(net_send(server, deaf, &m) < 0);
 	end.fd = fd;
 	named(await(server, client, NET_SOMEBODY_LEFT, &e),
-	      "what could not be sent is heard of");
+	      "the peer that could not be sent more is reported as gone");
 	read_all(fd);
 	named(poll(&end, 1, 0) > 0 && read(fd, why, 1) <= 0,
-	      "who never reads is cut off");
+	      "the connection of a peer that never reads is closed");
 	close(fd);
 	net_free(client);
 	net_free(server);
@@ -579,24 +582,26 @@ test_unread(void)
 	fd = plain_call(net_endpoint(server), "");
 	ok(plain_put(fd, plain_ping, PLAIN_PING));
 	ok(await(server, client, NET_MESSAGE, &e));
-	named(net_unread(server, e.peer) == 0, "nothing was sent yet");
+	named(net_unread(server, e.peer) == 0,
+	      "a new connection has no unread bytes");
 	for (int i = 0; i < FRAMES; i++) {
 		m.frame[0].hold = i % 2 ? &held->hold : NULL;
 		said += net_send(server, e.peer, &m) == 0;
 	}
 	equals(said, FRAMES);
 	named(net_unread(server, e.peer) > (size_t)FRAMES * SIZE - KERNEL,
-	      "what nobody reads is counted");
+	      "bytes that a peer has not read are counted");
 	named(!refcount_alone(&held->hold),
-	      "and what is sent as it lies is held");
+	      "a buffer that is sent without a copy is held");
 	ok(read_all(fd) > (size_t)FRAMES * SIZE);
 	named(net_unread(server, e.peer) <= SIZE,
-	      "what was read is not, but for the last frame");
+	      "bytes that a peer has read no longer count, except for the "
+	      "last frame");
 	m.frame[0].size = 100;
 	m.frame[0].hold = NULL;
 	ok(net_send(server, e.peer, &m) == 0 && read_all(fd) > 100);
 	named(net_unread(server, e.peer) == 0 && refcount_alone(&held->hold),
-	      "which goes with the next one");
+	      "the last frame stops counting with the next send");
 	close(fd);
 	net_free(client);
 	net_free(server);
@@ -720,11 +725,14 @@ test_dying(const char *endpoint)
 
 	ok(hears(before, 10000) == 'y');
 	second = listen_apart(endpoint, behind);
-	named(hears(behind, 100) == '?', "it waits for who may be dying");
+	named(hears(behind, 100) == '?',
+	      "a program waits for an endpoint whose owner may be ending");
 	end_apart(first, before);
-	named(hears(behind, 10000) == 'y', "and has the endpoint then");
+	named(hears(behind, 10000) == 'y',
+	      "a program gets the endpoint when its owner has ended");
 	late = listen_apart(endpoint, third);
-	named(hears(third, 20000) == 'n', "but not for one that lives");
+	named(hears(third, 20000) == 'n',
+	      "a program does not get the endpoint of an owner that lives");
 	end_apart(late, third);
 	end_apart(second, behind);
 }

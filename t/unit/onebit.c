@@ -64,7 +64,9 @@ encode(const struct codec *c, const float *from, struct codec_slice s)
 	if (codec_encode(c, bytes, from, s) > codec_most(c, s) ||
 	    !codec_length(c, bytes, codec_most(c, s), s, &size) || size % 2 ||
 	    bytes[size] != 0xee || !codec_finite(c, bytes, s))
-		named(false, "what is written is a slice, and fits");
+		named(false,
+		      "the encoded slice is valid, and no longer than the "
+		      "limit");
 	return size;
 }
 
@@ -85,14 +87,15 @@ test_cuts(struct rng *rng, const struct codec *c)
 		}
 		good = good && memcmp(whole, pieces, sizeof(whole)) == 0;
 	}
-	named(good, "numbers do not depend on how their variable is cut");
+	named(good,
+	      "encoded numbers do not depend on how their variable is cut");
 	memcpy(pieces, value, sizeof(pieces));
 	encode(c, value, dense(0, DENSE, 100));
 	codec_add(c, pieces, bytes, dense(0, DENSE, 100));
 	for (size_t i = 0; i < DENSE; i++)
 		good = good && !(pieces[i] < value[i] + whole[i]) &&
 			!(pieces[i] > value[i] + whole[i]);
-	named(good, "to add is to decode, and to add");
+	named(good, "adding an encoded slice equals decoding it, then adding");
 }
 
 static void
@@ -107,7 +110,7 @@ test_zeros(void)
 	   encode(&codec_topk, none, s) == 4);
 	some[5 * BLOCK + 7] = -0.0f;
 	named(encode(&codec_onebit, some, s) == 20 + 2 + 16,
-	      "a block of zeros takes a bit, but -0 is not zero");
+	      "a block with -0 is not encoded as a block of zeros");
 	equals((long long)encode(&codec_topk, some, s), 3 + 2 + 2 + 2 + 1);
 	codec_decode(&codec_topk, some, bytes, s);
 	ok(some[5 * BLOCK + 7] == 0);
@@ -125,7 +128,7 @@ test_sizes(void)
 	named(codec_topk.keep(0) == 0 && codec_topk.keep(0.0004) == 0 &&
 	      codec_topk.keep(0.51) == 0 && codec_topk.keep(2) == 0 &&
 	      codec_topk.keep(-1) == 0 && codec_topk.keep((double)NAN) == 0,
-	      "P is a share of 1024 numbers, up to a half");
+	      "topk accepts shares from 1/1024 to a half, and no others");
 }
 
 static void
@@ -145,7 +148,8 @@ test_largest(void)
 	codec_decode(&codec_topk, got, bytes, s);
 	some[900] = some[901] = 0;
 	named(memcmp(some, got, sizeof(got)) == 0,
-	      "the largest are sent, of equally large ones the first");
+	      "topk sends the largest numbers, and the first of equally large "
+	      "ones");
 }
 
 /* Does the codec accept these bytes of a peer? */
@@ -170,7 +174,7 @@ test_hostile(const struct codec *c)
 
 	for (size_t i = 0; i < size; i++)
 		good = good && !takes(c, (char *)bytes, i, s);
-	named(good, "what is cut short is refused");
+	named(good, "a slice that is cut short is refused");
 	for (int i = 0; i < 20000; i++) {
 		const size_t at = rng_below(&rng, size);
 		const unsigned char was = bytes[at];
@@ -183,7 +187,9 @@ test_hostile(const struct codec *c)
 		}
 		bytes[at] = was;
 	}
-	named(good && taken > 0, "what is not, stays where it belongs");
+	named(good && taken > 0,
+	      "a changed slice that is accepted writes only into its own "
+	      "memory");
 }
 
 static void
@@ -194,16 +200,16 @@ test_refused(void)
 
 	ok(takes(&codec_topk, "\1\2\0aabb\3\20\0\0", 10, s));
 	named(!takes(&codec_topk, "\1\2\0aabb\3\14\0\0", 10, s),
-	      "a place comes once");
+	      "a position that comes twice in a block is refused");
 	named(!takes(&codec_topk, "\1\2\0aabb\3\374\7\0", 10, s) &&
 	      !takes(&codec_topk, "\1\145\0aabb\3\20\0\0", 10, s),
-	      "places and numbers are those of the block");
+	      "a position or a count beyond the block is refused");
 	named(!takes(&codec_topk, "\3\2\0aabb\3\20\0\0", 10, s) &&
 	      !takes(&codec_onebit, "\2\0", 2, s),
-	      "no bit is set of a block that there is not");
+	      "the bit of a block beyond the slice is refused");
 	named(takes(&codec_topk, "\1\1\0aa\3\0\0", 8, s) &&
 	      !takes(&codec_topk, "\1\1\0aa\3\0\1", 8, s),
-	      "what makes it even is 0");
+	      "a padding byte other than 0 is refused");
 	ok(!codec_finite(&codec_onebit, "\1\x80\x7f", s) &&
 	   codec_finite(&codec_onebit, "\1\x7f\x7f", s) &&
 	   !codec_finite(&codec_topk, "\1\2\0a\1\xc0\xff\3\20\0", s));
@@ -243,8 +249,9 @@ descend(bool feedback)
 static void
 test_feedback(void)
 {
-	named(descend(false) >= 1, "signs alone do not find the minimum");
-	named(descend(true) < 0.01, "with what they have lost they do");
+	named(descend(false) >= 1,
+	      "onebit without residuals does not find the minimum");
+	named(descend(true) < 0.01, "onebit with residuals finds the minimum");
 }
 
 /* ---- cases for codecs.py ---- */

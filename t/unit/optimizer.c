@@ -369,11 +369,11 @@ by_hand(void)
 	apply(&r, 0, 1, 2, 1);
 	ok(near((double)r.w[0], -1 / sqrt(8)));	/* |z| = 4 */
 	apply(&r, 1, 1, 1, 1);
-	named(r.w[1] == 0, "ftrl: nothing learned yet is 0, not NaN");
+	named(r.w[1] == 0, "ftrl gives 0, not NaN, before it has learned");
 	r.w[1] = 5;
 	r.g[1] = 1;
 	apply(&r, 1, 1, 2, 0);
-	named(r.w[1] == 5, "ftrl: at a rate of 0 nothing moves");
+	named(r.w[1] == 5, "ftrl changes nothing at a rate of 0");
 	free(r.memory);
 
 	/* Among gradients that never change some b^2 round to more than v. */
@@ -386,7 +386,8 @@ by_hand(void)
 		apply(&r, 0, N, t, .001f);
 	for (int i = 0; i < N; i++)
 		finite = finite && isfinite(r.w[i]);
-	named(finite, "rmsprop: a variance that rounds below 0 is no NaN");
+	named(finite,
+	      "rmsprop gives no NaN for a variance that rounds below 0");
 	free(r.memory);
 }
 
@@ -558,7 +559,7 @@ frozen(void)
 			still = still && slot[k] == 1;
 		still = still && w == 3;
 	}
-	named(still, "what is frozen stays, and its slots");
+	named(still, "a frozen variable and its slots stay the same");
 }
 
 static bool

@@ -214,10 +214,11 @@ main(void)
 			    item[k].number < 70000)
 				oracle = oracle && oracle_agrees(&item[k]);
 	}
-	named(same, "what was written is read");
-	named(oracle, "msgpack-c reads the same");
-	named(sound, "cut short is refused; changed is refused or means "
-	      "exactly what it says");
+	named(same, "values are read back as they were written");
+	named(oracle, "msgpack-c reads the same values");
+	named(sound,
+	      "bytes cut short are refused, and changed bytes are refused or "
+	      "another valid value");
 
 	ok(REFUSED("", ITEM_UINT));
 	ok(REFUSED("\xcc\x7f", ITEM_UINT));

@@ -105,8 +105,10 @@ patterns_choose_by_name(void)
 	   partitioner_add(&head, "fixed:2", &f) == 0);
 	for (size_t i = 0; i < 4; i++)
 		same = same && partition_shards(&head, &v[i], 5) == wanted[i];
-	named(same, "the first pattern that matches counts, or the last text "
-	      "without one; a hashed table has a shard on each server");
+	named(same,
+	      "a variable follows the first pattern that matches, or else the "
+	      "last text without a pattern; a hashed table has a shard on "
+	      "each server");
 	equals(partitioner_check(&head, v, 4, &f), 0);
 	partitioner_release(&head);
 	ok(refused("fixed:2@") && refused("@a") && refused("@"));
@@ -174,14 +176,19 @@ promises_are_kept(void)
 		if (m > 1 && (rows + m - 2) / (m - 1) * row <= bytes)
 			fewest = false;
 	}
-	named(min, "min: no shard is smaller, and none more would fit");
-	named(max, "max: no shard is larger, where rows and the count allow");
-	named(fewest, "max: no more shards than that takes");
-	named(limit, "the number of shards said is never passed");
+	named(min,
+	      "min: no shard is smaller than the bytes, and one more shard "
+	      "would not fit");
+	named(max,
+	      "max: no shard is larger than the bytes, where rows and the "
+	      "count allow it");
+	named(fewest, "max: no fewer shards would do");
+	named(limit, "the count is never exceeded");
 	named(count("min:16", (struct shape){ 1, { 10 } }) == 2,
-	      "min:16 of 40 bytes is 2 shards, not TensorFlow's 16 + 12 + 12");
+	      "min:16 cuts 40 bytes into 2 shards, not into TensorFlow's 16 + "
+	      "12 + 12");
 	named(count("max:4", (struct shape){ 2, { 3, 2 } }) == 3,
-	      "max: a row larger than the bytes stands alone");
+	      "max: a row larger than the bytes has a shard of its own");
 }
 
 static void
@@ -190,7 +197,8 @@ p2_single_number_is_never_split(void)
 	const struct shape number = { 0 };
 
 	named(count("fixed:4", number) == 1 && count("max:1", number) == 1 &&
-	      count("min:1", number) == 1, "P2 rank 0 is never split");
+	      count("min:1", number) == 1,
+	      "P2 a single number is never split");
 }
 
 static void
@@ -200,7 +208,8 @@ p5_at_most_one_shard_a_row(void)
 	const struct shape none = { 2, { 0, 7 } }, hollow = { 2, { 3, 0 } };
 
 	named(count("fixed:4", three) == 3 && count("max:1", three) == 3 &&
-	      count("min:1", three) == 3, "P5 no more shards than rows");
+	      count("min:1", three) == 3,
+	      "P5 a variable has no more shards than rows");
 	ok(count("fixed:4", none) == 1 && count("max:4", hollow) == 1);
 	ok(count("max:1", (struct shape){ 1, { 1 << 20 } }) ==
 	   PARTITION_SHARDS);
@@ -268,15 +277,18 @@ l1_div_table(void)
 	const size_t thirteen[] = { 0, 3, 6, 9, 11 };
 	bool all = true;
 
-	named(shards_are(13, 5, thirteen), "L1 div: 13 ids over 5 shards");
-	named(shards_are(5, 2, (size_t[]){ 0, 3 }), "5 rows over 2 are 3 + 2");
+	named(shards_are(13, 5, thirteen),
+	      "L1 div puts 13 ids onto 5 shards as TensorFlow does");
+	named(shards_are(5, 2, (size_t[]){ 0, 3 }),
+	      "L1 5 rows on 2 shards are 3 + 2");
 	named(shards_are(10, 4, (size_t[]){ 0, 3, 6, 8 }),
-	      "10 rows over 4 are 3 + 3 + 2 + 2");
+	      "L1 10 rows on 4 shards are 3 + 3 + 2 + 2");
 	for (size_t rows = 1; rows <= 50; rows++)
 		for (size_t n = 1; n <= rows; n++)
 			all = all && rows_and_find_agree(rows, n) &&
 			      find_is_tensorflow_div(rows, n);
-	named(all, "L1 offsets and look-up are div's, for all up to 50 rows");
+	named(all,
+	      "L1 offsets and look-up equal TensorFlow's div, up to 50 rows");
 
 	/* These numbers exceed 32 bits, and are not exact as doubles. */
 	const size_t huge = ((size_t)1 << 48) - 1;
@@ -311,7 +323,8 @@ p6_round_robin_continues(void)
 	named(same, "P6 round robin continues over variables and shards");
 	named(n == 6 && p[2].shards == 1 && p[3].shards == 1 &&
 	      p[2].rows.count == 1 && p[0].shards == 2,
-	      "P4 what is not cut is one place with all its rows");
+	      "P4 a variable that is not split is one shard with all its "
+	      "rows");
 	ok(n == 6 && p[1].rows.first == 3 && p[1].rows.count == 2);
 	free(p);
 
@@ -372,7 +385,8 @@ balanced_puts_the_largest_first(void)
 	ok(p[0].server == 1 && p[3].server == 1);	/* 480, then 560 */
 	free(p);
 	p = partition_plan(v, 1, &whole, &placement_balanced, 5, &n);
-	named(n == 1 && p[0].server == 0, "a tie goes to the lowest index");
+	named(n == 1 && p[0].server == 0,
+	      "balanced: a tie goes to the server with the lowest index");
 	free(p);
 	p = partition_plan(v, 0, &whole, &placement_balanced, 5, &n);
 	equals(n, 0);
@@ -419,9 +433,12 @@ balanced_is_no_worse(void)
 			  near_the_best(even, total, largest, servers);
 		better = better && even <= turn;
 	}
-	named(covered, "both placements hold every byte once");
-	named(bounded, "balanced: within Graham's bound of the mean");
-	named(better, "balanced: never worse than round robin, on 400 models");
+	named(covered, "both placements have every byte on one server");
+	named(bounded,
+	      "balanced: the fullest server is within Graham's bound");
+	named(better,
+	      "balanced: the fullest server is never fuller than with round "
+	      "robin, on 400 models");
 }
 
 static bool
@@ -504,9 +521,12 @@ ranges_hold_what_fits(void)
 		}
 		named(good, "each shard is on a server of its range");
 		named(users == 2,
-		      "a hashed table has a shard on each of these");
+		      "a hashed table has a shard on each server of its "
+		      "range");
 		named(held[2] + held[3] + held[4] == 4 && held[2] < 3 &&
-		      held[3] > 0 && held[4] > 0, "all of them have some");
+		      held[3] > 0 && held[4] > 0,
+		      "each server of the range has a shard of the split "
+		      "variable");
 		free(list);
 		ok(unplaced(&p, v, 5, 4, "deep/*: there is no server 4; the "
 			    "last one of 4 is 3"));
@@ -587,12 +607,14 @@ dense_is_beside_workers(void)
 				good = good && at->server >= first &&
 					at->server <= last;
 			}
-			named(good, "each is on its servers");
+			named(good, "each shard is on one of its servers");
 			named(of[0] == (beside < 4 ? beside : 4) &&
-			      of[1] == 1 && of[4] == 1, "as many shards as "
-			      "servers, none under 256 KiB");
+			      of[1] == 1 && of[4] == 1,
+			      "a dense variable is on all servers beside "
+			      "workers, with no shard under 256 KiB");
 			named(of[2] == alone[beside] && of[3] == alone[beside],
-			      "tables are on all of the others");
+			      "a table has a shard on each of the other "
+			      "servers");
 			free(list);
 			placement_release(&p);
 		}

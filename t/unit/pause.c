@@ -10,13 +10,13 @@ only_long_ones_count(void)
 	uint64_t ticked = 0;
 
 	named(pause_since(&ticked, 5000, 500) == 0 && ticked == 5000,
-	      "the first call ends no pause");
+	      "the first call finds no pause");
 	named(pause_since(&ticked, 5999, 500) == 0 && ticked == 5999,
-	      "less than a second is none");
-	named(pause_since(&ticked, 6999, 500) == 1000, "a second is one");
+	      "less than a second is no pause");
+	named(pause_since(&ticked, 6999, 500) == 1000, "a second is a pause");
 	named(pause_since(&ticked, 11998, 10000) == 0 &&
 	      pause_since(&ticked, 16998, 10000) == 5000,
-	      "and half a lease, if that is longer");
+	      "with a long lease only half a lease is a pause");
 }
 
 static void
@@ -25,8 +25,9 @@ what_lasted_before_counts(void)
 	named(pause_skip(1000, 9000, 5000) == 6000,
 	      "silence before the pause counts");
 	named(pause_skip(6000, 9000, 5000) == 9000,
-	      "silence that began in it begins anew");
-	named(pause_skip(4000, 9000, 5000) == 9000, "or with it");
+	      "silence that began within the pause begins anew");
+	named(pause_skip(4000, 9000, 5000) == 9000,
+	      "silence that began with the pause begins anew");
 }
 
 int

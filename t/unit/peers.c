@@ -59,6 +59,6 @@ main(void)
 	peers_release(&p);
 	for (uint64_t seed = 0; seed < 20; seed++)
 		good = good && agrees(seed);
-	named(good, "any order of comings and goings");
+	named(good, "the map equals a list under any order of calls");
 	return tap_done();
 }

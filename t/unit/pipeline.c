@@ -119,7 +119,7 @@ begin(void)
 static void
 end(void)
 {
-	named(silent(), "nothing else was said");
+	named(silent(), "the worker sends no other message");
 	pipeline_free(p);
 	batches_free(batches);
 	leases_free(leases);
@@ -154,7 +154,7 @@ static void
 take(const struct message *m)
 {
 	if (!leases_take(leases, m, false))
-		named(false, "a lease is taken");
+		named(false, "the lease is accepted");
 	check();
 }
 
@@ -275,14 +275,15 @@ steps(void)
 	   pipeline_is_over(p) && !pipeline_can_compute(p));
 	lease(1, 7, 2);
 	named(read_batch(BATCH) && pipeline_want(p) == BATCH,
-	      "a step takes the batch, and the next one is wanted");
+	      "a step takes the batch, and the next batch is wanted");
 	ok(!pipeline_is_over(p) && !client_idle(client));
 	ok(serves(MESSAGE_PULL) && read_batch(BATCH));
-	named(silent(), "what was pulled is computed before more is pulled");
+	named(silent(),
+	      "a pulled step is computed before the next is pulled for");
 	ok(computes());
 	named(serves(MESSAGE_PUSHPULL) && last_posted->m.push.step == 7 &&
 	      last_posted->m.push.examples == BATCH,
-	      "one is pushed as the next one is pulled for");
+	      "the push of a step pulls for the next");
 	ok(computes() && serves_with(MESSAGE_PUSH, 0, OUTCOME_DUP));
 	ok(reports(MESSAGE_DONE, 1) && last_posted->m.done.count == 2);
 	r = reported();
@@ -312,11 +313,12 @@ asked_ahead(void)
 {
 	begin_asked();
 	named(asked == 2 && !pipeline_can_compute(p) && silent(),
-	      "a program computes one step, and is asked for the next one");
+	      "a program that computes one step is asked for the next");
 	answers++;
 	named(computes() && serves(MESSAGE_PUSHPULL) &&
 	      last_posted->m.push.step == 7,
-	      "what it has answered is pushed, and the one behind both pulled");
+	      "the answered step is pushed, in one message with the next "
+	      "pull");
 	ok(pipeline_asks(p) && computes() && asked == 3);
 	ok(!pipeline_can_compute(p));
 	answers++;
@@ -325,7 +327,7 @@ asked_ahead(void)
 	ok(computes() && serves(MESSAGE_PUSH) && !pipeline_asks(p));
 	named(reports(MESSAGE_DONE, 1) && last_posted->m.done.count == 3 &&
 	      reported().loss == 7 * BATCH,
-	      "each step has the answer that is its own");
+	      "each step gets the answer to its own request");
 	end();
 
 	asked = answers = taken = 0;
@@ -334,7 +336,7 @@ asked_ahead(void)
 	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && read_batch(BATCH));
 	ok(computes() && asked == 1);
 	named(silent() && !pipeline_can_compute(p),
-	      "without prefetch nothing is pulled while it computes");
+	      "without prefetch nothing is pulled while the program computes");
 	answers++;
 	ok(computes() && serves(MESSAGE_PUSHPULL));
 	end();
@@ -358,7 +360,8 @@ asked_in_vain(void)
 	leases_settle(leases);
 	named(says(COORDINATOR, MESSAGE_OK) && silent() &&
 	      !pipeline_asks(p),
-	      "cancelled ones are dropped when the program has answered");
+	      "cancelled steps are dropped when the program has answered for "
+	      "them");
 	end();
 
 	begin_asked();
@@ -373,14 +376,14 @@ asked_in_vain(void)
 	advance();
 	ok(serves(MESSAGE_PULL) && read_batch(BATCH));
 	named(computes() && serves(MESSAGE_PULL) && taken == 1,
-	      "an answer that is of an earlier term is for nobody");
+	      "an answer for a step of an earlier term is dropped");
 	ok(computes() && asked == 3 && !pipeline_can_compute(p));
 	answers = 2;
 	ok(computes() && taken == 2 && silent() && computes() && asked == 4);
 	answers = 4;
 	named(computes() && serves(MESSAGE_PUSH) && computes() &&
 	      serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 2),
-	      "those of this one are pushed");
+	      "the steps of the new term are pushed");
 	end();
 }
 
@@ -403,7 +406,8 @@ asked_for_no_more(void)
 	check();
 	named(batches_ended(batches, &why) && serves(MESSAGE_PULL) &&
 	      !pipeline_can_compute(p),
-	      "a program that has no more is not asked in a new term");
+	      "a program that has reported its end is not asked in a new "
+	      "term");
 	no_more = false;
 	end();
 }
@@ -432,7 +436,8 @@ asked_before_one_that_fails(void)
 	ok(computes());
 	named(reports(MESSAGE_FAILED, 2) &&
 	      strstr(last_posted->text, "the model has no step line other"),
-	      "what fails before it is asked for does so in its turn");
+	      "a step that fails before its program is asked is reported in "
+	      "its turn");
 	pack_release(&call);
 	end();
 }
@@ -446,7 +451,7 @@ mixed(void)
 	   serves_with(MESSAGE_PUSH, 0, OUTCOME_DUP));
 	ok(reports(MESSAGE_DONE, 1));
 	named(reported().mixed && !reported().voided,
-	      "what servers had of a step may be another attempt's");
+	      "a step that a server had already is reported as mixed");
 	end();
 }
 
@@ -472,7 +477,7 @@ cancelled(void)
 	advance();
 	named(!pipeline_can_compute(p) && serves(MESSAGE_PULL) &&
 	      !pipeline_can_compute(p) && pipeline_is_over(p),
-	      "a step is dropped when what is under way has come");
+	      "a cancelled step is dropped when its values have arrived");
 	leases_settle(leases);
 	ok(says(COORDINATOR, MESSAGE_OK) && silent());
 	lease(2, 9, 1);
@@ -487,7 +492,7 @@ cancelled(void)
 	leases_cancel(leases, 10, 1, 0);
 	advance();
 	named(serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 3),
-	      "one that is being pushed is done");
+	      "a cancelled step that is being pushed is done");
 	end();
 }
 
@@ -517,7 +522,7 @@ prefetched(void)
 	ok(read_batch(BATCH) && pipeline_prefetched(p) == 0);
 	ok(serves(MESSAGE_PULL) && read_batch(BATCH) && computes());
 	named(says(SERVER, MESSAGE_PUSHPULL) && pipeline_prefetched(p) == 1,
-	      "one without a lease is pulled for");
+	      "a step without a lease is prefetched");
 	ok(serve(0.5f));
 	for (size_t i = 1; i < plan.parts; i++)
 		ok(says(SERVER, MESSAGE_PUSHPULL) && serve(0.5f));
@@ -526,14 +531,15 @@ prefetched(void)
 	announce(2, 8, 0);
 	advance();
 	named(silent() && pipeline_prefetched(p) == 0 &&
-	      pipeline_can_compute(p), "it is there when the lease comes");
+	      pipeline_can_compute(p),
+	      "the prefetched step is ready when its lease comes");
 	ok(read_batch(BATCH) && computes() && serves(MESSAGE_PUSHPULL) &&
 	   reports(MESSAGE_DONE, 2));
 	announce(3, 9, 1);
 	advance();
 	named(!pipeline_can_compute(p) && serves(MESSAGE_PULL) &&
 	      pipeline_can_compute(p),
-	      "what was pulled before a barrier is pulled again");
+	      "a step prefetched before a barrier is pulled for again");
 	ok(read_batch(BATCH) && computes() && serves(MESSAGE_PUSHPULL) &&
 	   reports(MESSAGE_DONE, 3));
 	pipeline_expire(p);
@@ -564,9 +570,10 @@ misread(void)
 	take(&other);
 	advance();
 	named(pipeline_put_back(p, &back) && back.examples == BATCH,
-	      "what was read last goes back first");
+	      "the batch that was read last goes back first");
 	named(pipeline_put_back(p, &back) && back.examples == BATCH &&
-	      pipeline_prefetched(p) == 0, "then what was pulled for");
+	      pipeline_prefetched(p) == 0,
+	      "the batch of the prefetched step goes back next");
 	ok(!pipeline_put_back(p, &back));
 	ok(read_batch(BATCH + 1) && serves(MESSAGE_PULL) && computes() &&
 	   serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 2));
@@ -582,7 +589,8 @@ early(void)
 	lease(1, 7, 3);
 	ok(read_batch(BATCH) && serves(MESSAGE_PULL));
 	ok(read_batch(BATCH));
-	named(serves(MESSAGE_PULL), "a step is pulled for while one is there");
+	named(serves(MESSAGE_PULL),
+	      "with prefetch a second step is pulled for while one is ready");
 	ok(read_batch(BATCH) && silent());
 	ok(computes() && serves(MESSAGE_PUSHPULL));
 	ok(computes() && serves(MESSAGE_PUSH) && computes() &&
@@ -598,19 +606,20 @@ rounds(void)
 	replica(1, 5);
 	ok(read_batch(BATCH));
 	named(says(SERVER, MESSAGE_PULL) && last_posted->m.pull.after == 5,
-	      "a replica pulls when the round before has ended");
-	named(pipeline_is_over(p), "what waits for a round may wait for us");
+	      "a replica asks for the values after the round before");
+	named(pipeline_is_over(p),
+	      "a worker that waits for a round can take a new plan");
 	post_clear();
 	replica(2, 4);
 	ok(read_batch(BATCH));
 	named(says(SERVER, MESSAGE_PULL) && last_posted->m.pull.after == 4,
-	      "it gives way to a replica of an earlier round");
+	      "a waiting replica gives way to one of an earlier round");
 	post_first--;
 	ok(serves(MESSAGE_PULL) && computes());
 	named(serves(MESSAGE_PUSH) && last_posted->m.push.step == 4 &&
 	      last_posted->m.push.slot == 1 &&
 	      last_posted->m.push.attempt == 1 && reports(MESSAGE_DONE, 2),
-	      "nothing is pulled for as it is pushed");
+	      "the push of a replica pulls nothing");
 	ok(serves(MESSAGE_PULL) && last_posted->m.pull.after == 5 &&
 	   computes() && serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 1));
 	end();
@@ -627,7 +636,8 @@ round_cancelled(void)
 	leases_cancel(leases, 5, 1, 1);
 	advance();
 	named(reports(MESSAGE_DONE, 1) && last_posted->m.done.count == 0 &&
-	      client_idle(client), "it waits no longer, and is given back");
+	      client_idle(client),
+	      "a cancelled replica stops waiting, and is given back");
 	end();
 }
 
@@ -645,7 +655,7 @@ passed_on(void)
 	equals(pipeline_want(p), 0);
 	advance();
 	named(serves(MESSAGE_PULL) && last_posted->m.pull.after == 6,
-	      "what was read for one replica is good for another");
+	      "the batch of a cancelled replica goes to the next one");
 	post_clear();
 	end();
 }
@@ -673,7 +683,7 @@ unfit_steps(void)
 	named(fails(1, "step 7: no such program") &&
 	      last_posted->m.failed.step == 7 &&
 	      last_posted->m.failed.status == FAIL_CONFIG,
-	      "who can compute nothing says so");
+	      "a worker whose programs do not fit the model fails the step");
 	unfit.kind = 0;
 	end();
 }
@@ -744,9 +754,10 @@ layer_waits(void)
 	      !pipeline_can_compute(p) && silent(),
 	      "a step waits for its layer's program");
 	named(computes_on() && asked == 2 && !pipeline_can_compute(p),
-	      "it goes on up to the next call");
+	      "the step continues up to the next call of the program");
 	named(computes_on() && serves(MESSAGE_PUSHPULL) &&
-	      last_posted->m.push.step == 7, "and is pushed when it is done");
+	      last_posted->m.push.step == 7,
+	      "the step is pushed when it is computed");
 	ok(computes() && computes_on() && computes_on() && asked == 4);
 	ok(serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 1) &&
 	   last_posted->m.done.count == 2);
@@ -767,12 +778,12 @@ layer_in_vain(void)
 	advance();
 	leases_settle(leases);
 	named(silent() && !pipeline_can_compute(p),
-	      "a program computes to its end");
+	      "a cancelled step waits for the answer of its program");
 	ok(computes_on());
 	leases_settle(leases);
 	named(says(COORDINATOR, MESSAGE_OK) && silent() && asked == 2 &&
 	      !pipeline_asks(p),
-	      "it is not asked for the rest of a cancelled step");
+	      "the other calls of a cancelled step are not made");
 	take_lease_of(2, 8, 4 * BATCH);
 	ok(read_batch(4 * BATCH) && serves(MESSAGE_PULL) && computes() &&
 	   asked == 3);
@@ -780,7 +791,7 @@ layer_in_vain(void)
 	leases_begin_term(leases, 6);
 	advance();
 	named(pipeline_asks(p) && !pipeline_can_compute(p),
-	      "nor for one of an earlier term");
+	      "a step of an earlier term waits for the answer of its program");
 	answers++;
 	ok(pipeline_can_compute(p) && pipeline_compute(p, &f) == 0 &&
 	   !pipeline_asks(p) && asked == 3);
@@ -814,7 +825,7 @@ broken_layer(void)
 	ok(read_batch(BATCH) && serves(MESSAGE_PULL));
 	breaks = FAIL_PEER;
 	named(pipeline_compute(p, &f) < 0 && f.kind == FAIL_PEER,
-	      "if no step ever can be computed, the worker ends");
+	      "a program that is gone ends the worker");
 	breaks = 0;
 	end();
 }

@@ -144,9 +144,10 @@ every_shape(const struct model_fixture *fixture)
 			round = round && goes_round(&p, fixture);
 			plan_release(&p);
 		}
-	named(covered, "every element is in one piece, every piece in a part");
+	named(covered,
+	      "every element is in one piece, and every piece in one part");
 	named(small, "no part is larger than a message should be");
-	named(round, "a plan goes round");
+	named(round, "a plan is read back as it was written");
 }
 
 /* A plan that is cut short or changed anywhere is refused, or still valid. */
@@ -178,8 +179,8 @@ damaged(const struct model_fixture *fixture)
 		}
 		free(copy);
 	}
-	named(cut, "a plan cut short is refused");
-	named(sound, "a damaged plan is refused, or covers everything");
+	named(cut, "a plan that is cut short is refused");
+	named(sound, "a damaged plan is refused, or still covers everything");
 	pack_release(&out);
 	plan_release(&p);
 }
@@ -207,16 +208,20 @@ made_up(const struct model_fixture *fixture)
 	make(&p, fixture, "none", &placement_round_robin, 2);
 	ok(!refused(fixture, &p));
 	p.piece[0].count--;
-	named(refused(fixture, &p), "a row that nobody has");
+	named(refused(fixture, &p),
+	      "a plan without one of the rows is refused");
 	p.piece[0].count += 2;
-	named(refused(fixture, &p), "a row that is not");
+	named(refused(fixture, &p),
+	      "a plan with a row beyond the variable is refused");
 	p.piece[0].count--;
 	p.part[0].server = 1;
 	p.part[p.parts - 1].server = 0;
-	named(refused(fixture, &p), "parts in no order");
+	named(refused(fixture, &p),
+	      "a plan whose parts are not in the order of servers is refused");
 	p.part[0].server = 0;
 	p.part[p.parts - 1].server = 2;
-	named(refused(fixture, &p), "a server that is not");
+	named(refused(fixture, &p),
+	      "a plan with a part on a missing server is refused");
 	p.part[p.parts - 1].server = 1;
 	p.part[0].count--;
 	p.part[1].count++;
@@ -224,7 +229,7 @@ made_up(const struct model_fixture *fixture)
 	p.part[0].count++;
 	p.part[1].count--;
 	p.servers = 0;
-	named(refused(fixture, &p), "no servers");
+	named(refused(fixture, &p), "a plan without servers is refused");
 	p.servers = 2;
 
 	struct piece *all = p.piece;
@@ -236,7 +241,7 @@ made_up(const struct model_fixture *fixture)
 	p.piece = more;
 	p.pieces++;
 	p.part[0].count++;
-	named(refused(fixture, &p), "an empty piece");
+	named(refused(fixture, &p), "a plan with an empty piece is refused");
 	free(more);
 	p.piece = all;
 	p.pieces--;
@@ -248,7 +253,7 @@ made_up(const struct model_fixture *fixture)
 	memcpy(empty + 1, parts, p.parts * sizeof(*empty));
 	p.part = empty;
 	p.parts++;
-	named(refused(fixture, &p), "an empty part");
+	named(refused(fixture, &p), "a plan with an empty part is refused");
 	free(empty);
 	p.part = parts;
 	p.parts--;
@@ -276,7 +281,7 @@ models(void)
 		cut = cut && plan_read_model(&read, out.data, i, &f) < 0 &&
 			strcmp(f.text, "malformed model") == 0 &&
 			read.count == 0;
-	named(cut, "a model cut short is refused");
+	named(cut, "a model that is cut short is refused");
 	pack_reset(&out);
 	pack_array(&out, 0);
 	ok(plan_read_model(&read, out.data, out.size, &f) < 0);

@@ -46,7 +46,7 @@ test_close(const struct model *model)
 	alarm(60);	/* the end, without a result */
 	prefetch_close(p);
 	alarm(0);
-	named(true, "a batch that takes long is not waited for at the end");
+	named(true, "the end does not wait for a batch that takes long");
 }
 
 /* Takes a batch; returns its examples, or -1 for the end. */
@@ -110,16 +110,19 @@ main(void)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		named(take(p, sizes[i], &batch) == 1 &&
 		      batch.examples == sizes[i] && follow(&batch, seen),
-		      "a batch of the size that was asked for");
+		      "a batch has the size that was asked for");
 		seen += batch.examples;
 		prepared += batch.prepared;
 	}
-	named(prepared > 0, "what was read as it was asked for is prepared");
+	named(prepared > 0,
+	      "a batch that was read in the size asked for is prepared");
 	named(take(p, 40, &batch) == 1 && batch.examples == 40 &&
-	      follow(&batch, seen), "one larger than all that was read ahead");
+	      follow(&batch, seen),
+	      "a batch can be larger than all that was read ahead");
 	seen += batch.examples;
 	named(take(p, 40, &batch) == 1 && seen + batch.examples == EXAMPLES &&
-	      follow(&batch, seen), "the last one is what is left");
+	      follow(&batch, seen),
+	      "the last batch has the examples that are left");
 	equals(take(p, 40, &batch), -1);
 	ok(prefetch_end(p, &seen, &f) == 0 && seen == EXAMPLES);
 	batch_release(&batch);

@@ -30,7 +30,7 @@ followed(void)
 	checked(!primary_followed(p) && !primary_is(p, 0) &&
 		primary_limit(p) == UINT64_MAX);
 	primary_hold(p, 3);
-	named(silent(), "who follows nobody says nothing");
+	named(silent(), "a server that follows no primary sends nothing");
 	post_cannot_dial = true;
 	ok(primary_follow(p, "node:1", "node:2", &f) < 0);
 	post_cannot_dial = false;
@@ -38,7 +38,8 @@ followed(void)
 	   strcmp(primary_at(p), "node:1") == 0);
 	checked(primary_followed(p) && primary_is(p, PRIMARY) &&
 		!primary_is(p, 0) && !primary_copied(p));
-	named(primary_limit(p) == 0, "nothing is acted on before the cut");
+	named(primary_limit(p) == 0,
+	      "a standby may act on nothing before it has the cut");
 	primary_hello(p, 3, 9, run);
 	ok(says(PRIMARY, MESSAGE_HELLO) &&
 	   last_posted->m.hello.role == ROLE_STANDBY &&
@@ -47,7 +48,7 @@ followed(void)
 	   strcmp(last_posted->text, "a run") == 0);
 	primary_hold(p, 3);
 	named(silent() && !primary_next_chunk(p),
-	      "before SYNC nothing is held, and no chunk counts");
+	      "before SYNC a standby reports no change, and counts no chunk");
 }
 
 static void
@@ -60,19 +61,21 @@ copied(void)
 	checked(primary_synced(p) && !primary_copied(p));
 	equals(primary_limit(p), 0);
 	primary_hold(p, 12);
-	named(silent(), "the changes of the cut are known to be held");
+	named(silent(), "changes up to the cut need no report");
 	primary_hold(p, 14);
 	ok(says(PRIMARY, MESSAGE_HELD) && last_posted->m.held.number == 14);
 	primary_hold(p, 14);
-	named(silent(), "that is said once");
+	named(silent(), "a change is reported as held once");
 	ok(primary_next_chunk(p) && !primary_copied(p));
 	ok(primary_next_chunk(p) && primary_copied(p));
 	ok(!primary_next_chunk(p));
-	named(primary_limit(p) == 14, "what is held may be acted on");
+	named(primary_limit(p) == 14,
+	      "a standby may act on the changes that it holds");
 	acted = 14;
 	checked(true);
 	acted = 15;
-	named(primary_check(p, acted), "acting on what is not held is found");
+	named(primary_check(p, acted),
+	      "acting on a change that is not held breaks an invariant");
 	acted = 14;
 }
 
@@ -96,7 +99,7 @@ greeted(void)
 	   primary_check_sync(p, false, &f) < 0);
 	named(primary_refused(p, &again) &&
 	      primary_check_sync(p, false, &f) == 0,
-	      "one that has dropped us may begin anew");
+	      "a standby that its primary has dropped may begin anew");
 	primary_greet(p, true);
 	primary_forget(p);
 	checked(!primary_synced(p) && !primary_copied(p) &&
@@ -129,7 +132,8 @@ promoted(void)
 	named(says(PRIMARY, MESSAGE_HELLO) &&
 	      last_posted->m.hello.role == ROLE_SERVER &&
 	      strcmp(last_posted->text, "node:2") == 0,
-	      "the one that we follow no longer learns who took over, where");
+	      "HELLO of a promoted standby names its endpoint to its former "
+	      "primary");
 	ok(silent());
 }
 

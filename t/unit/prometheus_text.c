@@ -33,7 +33,7 @@ values(void)
 	prometheus_sample(&out, "a", INFINITY);
 	prometheus_sample(&out, "a", -INFINITY);
 	named(reads("a NaN\na +Inf\na -Inf\n"),
-	      "what is not a number has a word of its own");
+	      "NaN and infinities have Prometheus's words");
 }
 
 static void
@@ -49,7 +49,8 @@ labels(void)
 	prometheus_labelled(&out, "x", "file", "\xc3\xa9", 1);
 	ok(reads("x{file=\"\xc3\xa9\"} 1\n"));
 	prometheus_labelled(&out, "x", "file", "\xe9t\xe9", 1);
-	named(reads("x{file=\"?t?\"} 1\n"), "what is no UTF-8 is not said");
+	named(reads("x{file=\"?t?\"} 1\n"),
+	      "bytes that are not UTF-8 become question marks");
 }
 
 static void
@@ -61,7 +62,7 @@ marks(void)
 	named(reads("# HELP a_total So {many}.\n# TYPE a_total counter\n"
 		    "a_total{run=\"0\\\"1\"} 1\n"
 		    "x{run=\"0\\\"1\",file=\"a {b} c\"} 2\n"),
-	      "a label of all samples");
+	      "every sample gets the label");
 }
 
 int

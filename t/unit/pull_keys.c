@@ -272,7 +272,8 @@ refers(void)
 
 	begin();
 	named(steps(&rng, 0, 10) && pushed.referring == 10 &&
-	      pushed.whole == 0, "a push has no keys, and changes its rows");
+	      pushed.whole == 0,
+	      "a push without keys changes the rows of its pull");
 
 	/* A batch is pulled twice; then not at all, since it has other rows. */
 	draw(turn[0], &rng, 1);
@@ -295,7 +296,8 @@ forgets(void)
 	begin();
 	pushed.mislead = true;
 	named(steps(&rng, 0, 10) && pushed.gone == 10 && pushed.whole == 10,
-	      "what a server does not remember it is sent, and applies once");
+	      "a push whose keys the server has forgotten is sent again with "
+	      "keys, and applied once");
 
 	/* A server cannot answer that keys are gone which the message has. */
 	struct message m = { .kind = MESSAGE_VALUES };
@@ -345,7 +347,7 @@ kept_whole(void)
 			(!plan.piece[plan.part[c->message.push.part].first]
 			 .table || c->message.frame[0].size >= WIRE_RECALL);
 	named(n == plan.parts && whole && pushed.referring == 1,
-	      "what is to be durable has its keys");
+	      "a push for the log has its keys");
 	server_durable(server, n);
 	ok(receive() && client_idle(client));
 	end();

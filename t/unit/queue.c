@@ -54,16 +54,17 @@ q1(void)
 	ok(queue_lease(q, w1, 1, ANY, &l) == 1 && l.first == 0 &&
 	   l.attempt == 1);
 	named(strcmp(queue_id(q, 0), "c") == 0 && !queue_idle(q) &&
-	      queue_running(q) == 1, "Q1 in flight: not done");
+	      queue_running(q) == 1,
+	      "Q1 a queue with a step in flight is not idle");
 	ok(queue_return(q, w1) == 1 && queue_running(q) == 0);
 	ok(!queue_idle(q) && queue_watermark(q) == 0);
 	equals(queue_lease(q, w2, 1, ANY, &l), 1);
 	named(l.first == 0 && l.attempt == 2 &&
 	      strcmp(queue_id(q, 0), "c") == 0,
-	      "Q1 what was put back comes again");
+	      "Q1 a returned step is leased again");
 	queue_end(q, 0);
 	named(queue_idle(q) && queue_running(q) == 0 && queue_watermark(q) == 1,
-	      "Q1 finished: done");
+	      "Q1 a queue whose steps have ended is idle");
 	queue_free(q);
 }
 
@@ -86,7 +87,7 @@ q2(void)
 	}
 	for (int i = 0; i < 5; i++)
 		once = once && ended[i] == 1;
-	named(once && queue_idle(q), "Q2 each ends exactly once");
+	named(once && queue_idle(q), "Q2 each step ends exactly once");
 	equals(queue_lease(q, w1, 1, ANY, &l), 0);
 	queue_free(q);
 }
@@ -102,12 +103,13 @@ q3(void)
 	queue_end(q, 0);
 	put(q, REQUEST_JOIN, "j", 1);
 	named(queue_barrier(q) && strcmp(queue_barrier(q)->id, "j") == 0,
-	      "Q3 finish first, join afterwards: at once");
+	      "Q3 a join after the last step has ended passes at once");
 	queue_pass(q);
 	ok(queue_idle(q));
 
 	put(q, REQUEST_JOIN, NULL, 1);
-	named(queue_barrier(q) != NULL, "S1 join with nothing asked: at once");
+	named(queue_barrier(q) != NULL,
+	      "S1 a join without steps passes at once");
 	queue_pass(q);
 	queue_free(q);
 }
@@ -124,8 +126,7 @@ errors(void)
 	train(q, "4");
 	equals(queue_lease(q, w1, 1, ANY, &l), 1);
 	equals(queue_lease(q, w2, 1, ANY, &l), 1);
-	named(!queue_barrier(q),
-	      "Q4 join waits for what is in flight, failing or not");
+	named(!queue_barrier(q), "Q4 a join waits for steps in flight");
 
 	/* The first step fails: it has ended, and the steps before the join are
 	   cancelled. */
@@ -133,19 +134,21 @@ errors(void)
 	told[0] = '\0';
 	ok(queue_cancel(q, tell, NULL) == 2);
 	named(strcmp(told, "2:1 3:1 ") == 0,
-	      "Q5/6/7 what was queued or in flight is told to be cancelled");
+	      "Q5/6/7 queued steps and steps in flight are reported as "
+	      "cancelled");
 	named(queue_running(q) == 0 && queue_watermark(q) == 2 &&
 	      queue_step(q, 1) == NULL,
-	      "Q8 after an error nothing is in flight");
+	      "Q8 after an error no step is in flight");
 	queue_end(q, 1);
-	named(queue_watermark(q) == 2, "Q8 a late end of it is no news");
+	named(queue_watermark(q) == 2,
+	      "Q8 the late end of a cancelled step changes nothing");
 	named(queue_barrier(q) && queue_barrier(q)->op == REQUEST_JOIN,
-	      "cancelling goes up to the first barrier");
+	      "a cancel stops at the first barrier");
 	queue_pass(q);
 	equals(queue_lease(q, w1, 1, ANY, &l), 1);
 	named(l.first == 2 && l.attempt == 1 &&
 	      strcmp(queue_id(q, 2), "4") == 0,
-	      "Q9 afterwards new ones run, under new numbers");
+	      "Q9 steps after an error run under new numbers");
 	queue_end(q, 2);
 	ok(queue_idle(q) && queue_requests(q) == 0);
 	ok(queue_cancel(q, tell, NULL) == 0);
@@ -167,7 +170,8 @@ s2(void)
 			queue_end(q, l.first);
 		}
 		named(queue_barrier(q) && sum == 10 * round,
-		      "S2 joins, again and again, see all before them");
+		      "S2 each of several joins waits for all steps before "
+		      "it");
 		queue_pass(q);
 	}
 	ok(queue_idle(q));
@@ -186,14 +190,16 @@ packs(void)
 	   l.count == 4);
 	ok(queue_lease(q, w2, 8, ANY, &l) == 6 && l.first == 11);
 	named(strcmp(queue_id(q, 16), "a") == 0,
-	      "a lease is of one request");
+	      "a lease has steps of one request");
 	ok(queue_lease(q, w2, 8, 20, &l) == 3 && l.first == 17);
-	named(queue_lease(q, w2, 8, 20, &l) == 0, "none at or over the limit");
+	named(queue_lease(q, w2, 8, 20, &l) == 0,
+	      "no step at or above the limit is leased");
 	equals(queue_return(q, w1), 4);
 	queue_return(q, w2);
 	equals(queue_lease(q, w1, 2, 7, &l), 0);
 	ok(queue_lease(q, w1, 2, ANY, &l) == 2 && l.first == 7);
-	named(l.attempt == 2, "what came back goes first, lowest first");
+	named(l.attempt == 2,
+	      "returned steps are leased first, the lowest first");
 	ok(queue_lease(q, w1, 100, ANY, &l) == 8 && l.first == 9);
 	ok(queue_lease(q, w1, 100, ANY, &l) == 3 && l.first == 17);
 	ok(queue_lease(q, w1, 100, ANY, &l) == 7 && l.first == 20 &&
@@ -242,12 +248,13 @@ calls(void)
 	}
 	equals(queue_lease(q, w1, 1, ANY, &l), 1);
 	named(strcmp(l.call->args, "{}") == 0 && l.more,
-	      "more steps like it come behind one");
+	      "a lease announces more steps with the same arguments");
 	equals(queue_lease(q, w1, 1, ANY, &l), 1);
-	named(!l.more, "one with other arguments is not like it");
+	named(!l.more, "a step with other arguments is not announced");
 	queue_return(q, w1);
 	queue_asked(q, 1, &l);
-	named(strcmp(l.call->args, "{}") == 0, "what it was asked to be stays");
+	named(strcmp(l.call->args, "{}") == 0,
+	      "a returned step keeps its arguments");
 	queue_free(q);
 }
 
@@ -260,7 +267,7 @@ barriers(void)
 	put(q, REQUEST_EVAL, "e", 1);
 	train(q, "t");
 	named(queue_lease(q, w1, 1, ANY, &l) == 0,
-	      "nothing behind a barrier is given out");
+	      "no step behind a barrier is leased");
 	ok(queue_waiting(q) == 0 && queue_requests(q) == 3);
 	equals(queue_barrier(q)->op, REQUEST_SAVE);
 	queue_pass(q);
@@ -316,7 +323,7 @@ backgrounds(void)
 	ok(queue_lease(q, w1, 1, ANY, &l) == 1 && queue_background_due(q) ==
 	   queue_background(q, 0));
 	named(queue_lease(q, w1, 1, ANY, &l) == 0 && queue_waiting(q) == 2,
-	      "steps behind one wait until it has begun");
+	      "steps behind an evaluation wait until it has begun");
 	queue_background_begin(q, 0, true);
 	ok(queue_lease(q, w1, 1, ANY, &l) == 1 && l.first == 2 &&
 	   is_background(q, 1, "2") && queue_background_due(q) ==
@@ -330,9 +337,10 @@ backgrounds(void)
 	ok(!queue_barrier(q));
 	queue_background_begin(q, 1, true);
 	named(queue_barrier(q)->op == REQUEST_SAVE,
-	      "a checkpoint waits for none that has begun");
+	      "a checkpoint does not wait for an evaluation that has begun");
 	queue_pass(q);
-	named(!queue_barrier(q) && queue_requests(q) == 3, "a join does");
+	named(!queue_barrier(q) && queue_requests(q) == 3,
+	      "a join waits for an evaluation that has begun");
 	queue_background_end(q, 0, false);
 	ok(is_background(q, 0, "2") && !queue_barrier(q));
 	queue_background_end(q, 0, false);
@@ -352,8 +360,8 @@ backgrounds_stay(void)
 	put_background(q, "2");
 	put(q, REQUEST_JOIN, NULL, 1);
 	ok(queue_replay_next(q, &l) && queue_next(q) == 1);
-	named(!queue_background_due(q), "a journal passes by what it knows "
-	      "to have begun");
+	named(!queue_background_due(q),
+	      "the replay of a journal passes evaluations that had begun");
 	queue_pass_background(q, false);
 	ok(queue_background_due(q) == queue_background(q, 0));
 	ok(queue_cancel(q, NULL, NULL) == 1 && is_background(q, 0, "1") &&
@@ -373,14 +381,14 @@ full(void)
 	while (queue_lease(q, w1, 1000, ANY, &l))
 		given += l.count;
 	named(given == WINDOW && queue_next(q) == WINDOW,
-	      "Q12 no step is given out beyond the window");
+	      "Q12 no step beyond the window is leased");
 	for (uint64_t i = 1; i < WINDOW; i++)
 		queue_end(q, i);
 	named(queue_lease(q, w2, 1, ANY, &l) == 0,
-	      "Q12 the oldest step holds it up");
+	      "Q12 the oldest step in flight blocks new steps");
 	equals(queue_return(q, w1), 1);
 	named(queue_lease(q, w2, 1, ANY, &l) == 1 && l.first == 0,
-	      "Q12 but can be given out again");
+	      "Q12 the oldest step can be leased again");
 	queue_end(q, 0);
 	equals(queue_watermark(q), WINDOW);
 	equals(queue_lease(q, w2, WINDOW, ANY, &l), WINDOW);
@@ -524,7 +532,8 @@ bounded(void)
 	named(queue_lease(q, w2, 9, ANY, &l) == 2 && l.first == 6 &&
 	      queue_lease(q, w2, 1, ANY, &l) == 0,
 	      "no step is leased further ahead than the bound");
-	named(queue_held_up(q) == w1, "it is known who holds it up");
+	named(queue_held_up(q) == w1,
+	      "the worker that blocks the others is known");
 	queue_end(q, 6);
 	equals(queue_lease(q, w2, 1, ANY, &l), 0);
 	queue_return(q, w1);
@@ -539,7 +548,7 @@ bounded(void)
 	put(q, REQUEST_TRAIN, NULL, 2);
 	equals(queue_lease(q, w1, 1, ANY, &l), 1);
 	named(queue_lease(q, w2, 1, ANY, &l) == 0,
-	      "with a bound of 0 one runs at a time");
+	      "with a bound of 0 one step runs at a time");
 	queue_end(q, 0);
 	ok(queue_lease(q, w2, 1, ANY, &l) == 1 && !queue_held_up(q));
 	queue_free(q);
@@ -567,9 +576,10 @@ left(void)
 	queue_pass(q);
 	queue_begin(q, 2);
 	named(writes(q, "{\"op\":\"epoch\",\"epochs\":1}\n"),
-	      "an epoch that has begun is still to be ended");
+	      "an epoch that has begun is written as one that is left");
 	equals(queue_lease(q, w1, 2, ANY, &l), 2);
-	named(!writes(q, ""), "one that is to be closed cannot be written");
+	named(!writes(q, ""),
+	      "an epoch that is only to be closed is written as nothing");
 	queue_free(q);
 
 	q = queue_new(0);
@@ -577,10 +587,10 @@ left(void)
 	put(q, REQUEST_TRAIN, NULL, UINT64_MAX);
 	equals(queue_lease(q, w1, 2, ANY, &l), 2);
 	named(queue_waiting(q) == UINT64_MAX,
-	      "more steps than can be counted are all that can be");
+	      "the number of waiting steps stops at the largest number");
 	named(writes(q, "train 18446744073709551613\n"
 		     "train 18446744073709551615\n"),
-	      "any number of steps can be written");
+	      "requests of any number of steps are written");
 	queue_free(q);
 }
 
@@ -689,9 +699,9 @@ limits(void)
 	queue_end(q, 0);
 	queue_return(q, w1);
 	named(queue_lease_stream(q, w2, 1, 2, &any, &l) == 1 && l.first == 1,
-	      "what came back at the limit holds up nothing below it");
+	      "a returned step at the limit does not block a lower one");
 	named(queue_lease_stream(q, w2, 1, 2, &any, &l) == 0,
-	      "and is not leased");
+	      "a returned step at the limit is not leased");
 	queue_free(q);
 	samplers_free(samplers);
 }
@@ -713,7 +723,8 @@ what_was_pushed_before_returns(void)
 	named(queue_returned(q) == 3 &&
 	      queue_step(q, 1)->state == STEP_RETURNED &&
 	      queue_step(q, 3)->state == STEP_WAITING,
-	      "a step that waits below one that was pushed comes back, too");
+	      "a replayed step that servers may have is returned, although it "
+	      "was not leased again");
 	queue_free(q);
 }
 
@@ -739,13 +750,15 @@ main(void)
 	limits();
 	for (uint64_t seed = 0; seed < 100; seed++)
 		good = good && streams(seed);
-	named(good, "a sampler's steps: if none is leased one can be, however "
-	      "many workers are left");
+	named(good,
+	      "with a sampler some step can always be leased, however many "
+	      "workers are left");
 	good = true;
 	for (uint64_t seed = 0; seed < 100; seed++)
 		good = good && any_order(seed);
-	named(good, "Q10 workers come and go in any order: nothing is lost, "
-	      "given twice or out of order");
+	named(good,
+	      "Q10 workers come and go in any order: no step is lost, leased "
+	      "twice or out of order");
 	what_was_pushed_before_returns();
 	return tap_done();
 }

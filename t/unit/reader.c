@@ -257,7 +257,8 @@ test_empty_lines(void)
 			files_text("e.svm", files[i].text);
 			named(reads_with("e.svm", &o, dense ? files[i].dense :
 					 files[i].sparse),
-			      "an empty line is an example, or none");
+			      "an empty line is an example without features, "
+			      "or none");
 		}
 		forget();
 	}

@@ -223,10 +223,12 @@ test_cut_anywhere(void)
 		last++;
 	for (size_t n = last; n <= size; n++)
 		bad += !recovers(bytes, n);
-	named(bad == 0, "cut at every byte of the last two records");
+	named(bad == 0,
+	      "a log that is cut at any byte of the last two records is "
+	      "recovered");
 	for (int i = 0; i < 500; i++)
 		bad += !recovers(bytes, rng_below(&rng, size + 1));
-	named(bad == 0, "cut at 500 random places");
+	named(bad == 0, "a log that is cut at 500 random places is recovered");
 	free(bytes);
 }
 
@@ -267,7 +269,8 @@ test_flips(void)
 	flip_all(6, 1, &refused, &dropped, &missed);
 	last = 8 * (RECORD_HEAD + content(5, bytes));
 	equals(missed, 0);
-	named(dropped == last, "a flip is dropped only in the last record");
+	named(dropped == last,
+	      "a flipped bit is ignored in the last record alone");
 	/* Also in the first head, where the file may be that of another
 	   program. */
 	flip_all(6, 6, &refused, &dropped, &missed);
@@ -369,7 +372,9 @@ test_another(void)
 			break;
 		record_log_close(file);
 		if (cut_at + 1 == size)
-			named(true, "the first record cut at every byte");
+			named(true,
+			      "a first record that is cut at any byte is "
+			      "removed");
 	}
 	memset(bytes, 0, size);
 	files_put("another", bytes, size);
@@ -462,7 +467,8 @@ test_drop(void)
 					 &f) < 0 ||
 			t.wrong > 0 || t.count > 41 || t.end + cut != n;
 	}
-	named(bad == 0, "shortened, then cut at every byte");
+	named(bad == 0,
+	      "a log that was shortened, then cut at any byte, is recovered");
 	free(bytes);
 }
 

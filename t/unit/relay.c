@@ -137,7 +137,7 @@ begin(void)
 	      last_posted->m.hello.role == ROLE_RELAY &&
 	      last_posted->m.frames == 2 &&
 	      strcmp(last_posted->text, "ipc://relay") == 0 && silent(),
-	      "it says where it is, and of which site");
+	      "the relay names its endpoint and its site to the coordinator");
 	ok(hears_welcome(COORD, ROLE_COORDINATOR) == 0 && silent());
 }
 
@@ -150,18 +150,19 @@ begin_whole(void)
 	relay_up(relay, SERVER, 0);
 	named(says(SERVER, MESSAGE_HELLO) &&
 	      last_posted->m.hello.role == ROLE_RELAY && silent(),
-	      "it calls the servers of the plan");
+	      "the relay connects to the servers of the plan");
 	hears_hello(A, ROLE_WORKER, 1, true);
 	named(says(A, MESSAGE_REFUSED) &&
 	      last_posted->m.refused.status == FAIL_AGAIN,
-	      "and lets nobody in before they let it in");
+	      "workers are refused before all servers have answered");
 	ok(hears_welcome(SERVER, ROLE_SERVER) == 0);
-	named(says(COORD, MESSAGE_READY) && silent(), "then it is ready");
+	named(says(COORD, MESSAGE_READY) && silent(),
+	      "the relay is ready when all servers have answered");
 	hears_hello(A, ROLE_WORKER, 1, true);
 	named(says(A, MESSAGE_WELCOME) &&
 	      last_posted->m.welcome.role == ROLE_RELAY &&
 	      last_posted->m.welcome.term == 1 && silent(),
-	      "and workers are let in");
+	      "a ready relay accepts workers");
 }
 
 static void
@@ -179,26 +180,26 @@ test_forwarding(void)
 	begin_whole();
 	named(strcmp(relay_state(relay), "1 workers, 0 pushes, 0 pulls (0 "
 		     "shared), 0 pushes in 0 sums, 0 messages in 0 bundles") ==
-	      0,
-	      "it has done nothing");
+	      0, "a new relay has counted nothing");
 	hears_push(A, 1);
-	named(silent(), "what comes waits for what comes with it");
+	named(silent(), "a push waits for the flush");
 	relay_flush(relay);
 	ok(says(SERVER, MESSAGE_PUSH));
 	values.request = last_posted->m.request;
 	values.values.outcome = OUTCOME_APPLIED;
 	ok(hears(SERVER, &values) == 0);
 	named(says(A, MESSAGE_VALUES) && last_posted->m.request == 5 &&
-	      silent(), "and the answer is the worker's");
+	      silent(), "the server's answer goes to the worker");
 	hears_push(A, 0);
 	named(says(A, MESSAGE_VALUES) &&
 	      last_posted->m.values.outcome == OUTCOME_STALE,
-	      "what is of an older term is stale");
+	      "a push of an older term is answered STALE");
 	hears_push(A, 2);
 	named(says(A, MESSAGE_BYE),
-	      "who is in a newer one does better without us");
+	      "a worker that pushes in a newer term is sent BYE");
 	hears_push(A, 1);
-	named(says(A, MESSAGE_BYE) && silent(), "as who was not let in");
+	named(says(A, MESSAGE_BYE) && silent(),
+	      "a worker that was not accepted is sent BYE");
 	hears_hello(A, ROLE_WORKER, 1, true);
 	ok(says(A, MESSAGE_WELCOME));
 	ok(hears_kind(A, MESSAGE_PING) == 0 && says(A, MESSAGE_PONG));
@@ -206,10 +207,10 @@ test_forwarding(void)
 	ok(hears_kind(A, MESSAGE_MARK) == 0);
 	named(says(A, MESSAGE_REFUSED) &&
 	      strcmp(last_posted->text, "MARK is not for a relay") == 0,
-	      "what is for others is refused");
+	      "a message for other programs is refused");
 	ok(hears_kind(A, MESSAGE_BYE) == 0);
 	hears_push(A, 1);
-	named(says(A, MESSAGE_BYE), "who has left is not known any more");
+	named(says(A, MESSAGE_BYE), "a worker that has left is sent BYE");
 	hears_hello(A, ROLE_WORKER, 1, true);
 	hears_hello(B, ROLE_WORKER, 1, true);
 	post_clear();
@@ -218,10 +219,11 @@ test_forwarding(void)
 	post_deaf = 0;
 	named(says(B, MESSAGE_PING) && silent() &&
 	      strncmp(relay_state(relay), "1 workers", 9) == 0,
-	      "who has died is found out");
+	      "a worker that has died is found by a ping");
 	relay_free(relay);
 	named(says(B, MESSAGE_BYE) && says(SERVER, MESSAGE_BYE) &&
-	      says(COORD, MESSAGE_BYE) && silent(), "at its end it says so");
+	      says(COORD, MESSAGE_BYE) && silent(),
+	      "a relay that ends sends BYE to all");
 }
 
 static void
@@ -231,23 +233,28 @@ test_terms(void)
 	hears_push(A, 1);
 	ok(hears_plan(2, "ipc://server") == 0);
 	named(says(A, MESSAGE_BYE) && says(COORD, MESSAGE_READY) && silent(),
-	      "a new term sends all away");
+	      "a new term sends BYE to all workers");
 	relay_flush(relay);
-	named(silent(), "and forgets what they said");
+	named(silent(), "a new term drops the waiting pushes");
 	hears_hello(A, ROLE_WORKER, 1, true);
-	named(says(A, MESSAGE_REFUSED), "none is let in of the old one");
+	named(says(A, MESSAGE_REFUSED),
+	      "a worker of an older term is refused");
 	ok(hears_plan(1, "ipc://server") == 0);
-	named(says(COORD, MESSAGE_REFUSED), "whose plan is refused");
+	named(says(COORD, MESSAGE_REFUSED),
+	      "a plan of an older term is refused");
 	plan.term = 2;
 	ok(hears_plan(2, "ipc://server") == 0 && silent());
 	ok(hears_plan(3, "ipc://other") == 0);
-	named(silent() && post_hung_up == SERVER, "a server may have moved");
+	named(silent() && post_hung_up == SERVER,
+	      "a plan with another endpoint closes the old connection");
 	relay_up(relay, MOVED, 0);
 	named(says(MOVED, MESSAGE_HELLO) &&
-	      last_posted->m.hello.term == 3, "it is called there");
+	      last_posted->m.hello.term == 3,
+	      "the relay connects to the server's new endpoint");
 	ok(hears_plan(4, "ipc://other") == 0);
 	named(says(MOVED, MESSAGE_HELLO) &&
-	      last_posted->m.hello.term == 4, "and again in the next term");
+	      last_posted->m.hello.term == 4,
+	      "the relay greets the server again in the next term");
 	end();
 }
 
@@ -258,19 +265,21 @@ test_lost_servers(void)
 	hears_push(A, 1);
 	relay_down(relay, SERVER, 0);
 	named(says(A, MESSAGE_BYE) && silent(),
-	      "who loses a server sends its workers away");
+	      "the loss of a server sends BYE to all workers");
 	relay_flush(relay);
 	relay_up(relay, SERVER, 0);
 	ok(says(SERVER, MESSAGE_HELLO) && silent());
 	ok(hears_refusal(SERVER, WIRE_NONE, FAIL_AGAIN) == 0);
 	ok(ticks(LEASE / 4) == 0);
 	named(says(COORD, MESSAGE_PING) && says(SERVER, MESSAGE_HELLO) &&
-	      silent(), "one that has lost its run is asked again");
+	      silent(), "a server that has lost its run is greeted again");
 	ok(hears_refusal(SERVER, 0, FAIL_PROTOCOL) == 0);
-	named(silent(), "what it says to what came before is passed over");
+	named(silent(),
+	      "an answer to a request of before the loss is ignored");
 	ok(hears_welcome(SERVER, ROLE_SERVER) == 0 && silent());
 	hears_hello(A, ROLE_WORKER, 1, true);
-	named(says(A, MESSAGE_WELCOME), "then workers are let in again");
+	named(says(A, MESSAGE_WELCOME),
+	      "workers are accepted again once the server is back");
 	ok(ticks(LEASE / 2) == 0);
 	ok(says(COORD, MESSAGE_PING) && says(SERVER, MESSAGE_PING));
 	ok(hears_kind(SERVER, MESSAGE_PONG) == 0);
@@ -281,21 +290,21 @@ test_lost_servers(void)
 	ok(ticks(LEASE + LEASE / 4) == 0);
 	named(says(COORD, MESSAGE_PING) && says(A, MESSAGE_BYE) &&
 	      says(SERVER, MESSAGE_HELLO) && silent(),
-	      "a server that is silent for half a lease is lost");
+	      "a server that is silent for half a lease counts as lost");
 	ok(hears_welcome(SERVER, ROLE_SERVER) == 0);
 	hears_hello(A, ROLE_WORKER, 1, true);
 	post_clear();
 	ok(hears_refusal(SERVER, 0, FAIL_PROTOCOL) == 0);
 	named(says(A, MESSAGE_BYE) && silent(),
-	      "and one that does not know us");
+	      "a server that does not know the relay counts as lost");
 	ok(hears_refusal(SERVER, WIRE_NONE, FAIL_CONFIG) < 0 &&
 	   f.kind == FAIL_CONFIG);
 	named(strcmp(f.text, "server 0 (ipc://server): the reason") == 0,
-	      "what refuses us for good ends us");
+	      "a final refusal by a server ends the relay");
 	ok(hears_welcome(SERVER, ROLE_WORKER) < 0);
 	named(strcmp(f.text, "server 0 (ipc://server): another program listens "
 		     "there") ==
-	      0, "and what is not a server");
+	      0, "a program that is not a server ends the relay");
 	end();
 }
 
@@ -308,12 +317,12 @@ test_sleep(void)
 	ok(ticks(2 * LEASE) == 0);
 	named(says(A, MESSAGE_BYE) && says(COORD, MESSAGE_PING) &&
 	      says(SERVER, MESSAGE_PING) && silent(),
-	      "who slept has lost its workers, and nobody else");
+	      "a relay that was stopped for long loses its workers alone");
 	ok(hears_refusal(COORD, 0, FAIL_PROTOCOL) == 0);
 	named(says(COORD, MESSAGE_HELLO) && silent(),
-	      "a coordinator that does not know us is greeted");
+	      "a coordinator that does not know the relay is greeted");
 	ok(hears_refusal(COORD, 0, FAIL_PROTOCOL) == 0);
-	named(silent(), "once");
+	named(silent(), "the coordinator is greeted once");
 	ok(hears_refusal(COORD, WIRE_NONE, FAIL_AGAIN) == 0);
 	ok(ticks(2 * LEASE + LEASE / 4) == 0);
 	ok(says(COORD, MESSAGE_HELLO));
@@ -322,7 +331,8 @@ test_sleep(void)
 	named(hears_refusal(COORD, WIRE_NONE, FAIL_AGAIN) < 0 &&
 	      f.kind == FAIL_AGAIN &&
 	      strcmp(f.text, "coordinator ipc://coord: the reason") == 0,
-	      "another relay that keeps the site for two leases ends us");
+	      "another relay that keeps the site for two leases ends this "
+	      "one");
 	end();
 }
 
@@ -337,26 +347,28 @@ test_coordinator(void)
 		ok(relay_tick(relay, now, &f) == 0);
 	named(ticks(TIMEOUT) < 0 && strcmp(f.text, "coordinator ipc://coord "
 					   "hangs, last heard 5.0 s ago") == 0,
-	      "a coordinator that says nothing hangs");
+	      "a silent coordinator is an error");
 	relay_down(relay, COORD, now);
 	post_clear();
 	for (; now < 2 * TIMEOUT; now += 400)
 		ok(relay_tick(relay, now, &f) == 0);
-	named(silent(), "one that is gone is asked nothing");
+	named(silent(), "a lost coordinator is sent nothing");
 	named(ticks(2 * TIMEOUT + 200) < 0 &&
 	      strcmp(f.text, "coordinator ipc://coord does not answer within "
-		     "5 s") == 0, "and not waited for");
+		     "5 s") == 0, "a coordinator that stays lost is an error");
 	relay_up(relay, COORD, now);
 	post_clear();
-	named(hears(COORD, &none) < 0, "a plan without the name of its run is "
-	      "none");
+	named(hears(COORD, &none) < 0,
+	      "a plan without the name of its run is refused");
 	ok(hears_kind(COORD, MESSAGE_PING) == 0 && says(COORD, MESSAGE_PONG));
 	named(!relay_stopped(relay) && hears(COORD, &stop) == 0 &&
-	      relay_stopped(relay), "its STOP is the end");
+	      relay_stopped(relay),
+	      "STOP from the coordinator stops the relay");
 	end();
 	post_cannot_dial = true;
 	named(!relay_new(&(struct relay_options){ .coordinator = "?" }, &post,
-			 0, &f), "what cannot be called is no coordinator");
+			 0, &f),
+	      "a coordinator that cannot be dialled is an error");
 	post_cannot_dial = false;
 }
 
@@ -392,7 +404,7 @@ test_others(void)
 	ok(hears(B, &other) == 0);
 	named(says(B, MESSAGE_REFUSED) &&
 	      last_posted->m.refused.status == FAIL_PROTOCOL,
-	      "and one of another version");
+	      "a program of another version is refused");
 	end();
 }
 
@@ -400,18 +412,20 @@ static void
 test_alone(void)
 {
 	begin();
-	named(!relay_is_alone(relay, 10 * LEASE), "who has no plan waits");
+	named(!relay_is_alone(relay, 10 * LEASE),
+	      "a relay without a plan does not count as alone");
 	ok(hears_plan(1, "ipc://server") == 0);
 	relay_up(relay, SERVER, 0);
 	now = 1;
 	ok(hears_welcome(SERVER, ROLE_SERVER) == 0);
 	named(!relay_is_alone(relay, LEASE) &&
 	      relay_is_alone(relay, 1 + LEASE) &&
-	      !relay_is_alone(relay, 9 * LEASE), "after a lease it is alone, "
-	      "which is said once");
+	      !relay_is_alone(relay, 9 * LEASE),
+	      "a relay without workers for a lease counts as alone, once");
 	end();
 	begin_whole();
-	named(!relay_is_alone(relay, 9 * LEASE), "who has a worker is not");
+	named(!relay_is_alone(relay, 9 * LEASE),
+	      "a relay with a worker does not count as alone");
 	end();
 }
 

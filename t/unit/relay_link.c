@@ -116,23 +116,25 @@ test_way(void)
 {
 	begin();
 	exchange(false, 0, 0);
-	named(says(SERVER, MESSAGE_PULL), "without a relay it pulls itself");
+	named(says(SERVER, MESSAGE_PULL),
+	      "a client without a relay pulls from the server");
 	hears_of_relay(9, 0);
 	hears_of_relay(9, 0);
 	client_up(client, RELAY, 0);
 	named(says(RELAY, MESSAGE_HELLO) &&
 	      last_posted->m.hello.role == ROLE_WORKER &&
 	      last_posted->m.hello.term == 1 && silent(),
-	      "it calls its relay, once");
+	      "the client connects to its relay once");
 	ok(hears_welcome(RELAY, ROLE_RELAY, 1, 0) == 0 && silent());
 	exchange(true, 0, 0);
 	named(says(RELAY, MESSAGE_PUSHPULL) && silent(),
-	      "the next exchange goes by it");
+	      "the next exchange goes through the relay");
 	ok(hears_values(SERVER, OUTCOME_APPLIED, 0) == 0);
-	named(!client_idle(client), "what a server says then is of before");
+	named(!client_idle(client),
+	      "a server's late answer does not count for the exchange");
 	ok(hears_values(RELAY, OUTCOME_APPLIED, 0) == 0);
 	named(client_idle(client) && client_exchanged(client)->applied == 1,
-	      "and the relay answers");
+	      "the relay's answer ends the exchange");
 	ok(hears_values(RELAY, OUTCOME_APPLIED, 0) == 0 && silent());
 	end();
 }
@@ -147,18 +149,20 @@ test_terms(void)
 	ok(hears_welcome(RELAY, ROLE_RELAY, 2, 0) == 0);
 	exchange(false, 0, 0);
 	named(says(SERVER, MESSAGE_PULL),
-	      "a relay that is in another term is not used");
+	      "a relay of another term is not used");
 	ok(hears_welcome(RELAY, ROLE_SERVER, 1, 0) == 0);
 	exchange(false, 0, 0);
-	named(says(SERVER, MESSAGE_PULL), "nor is what is none");
+	named(says(SERVER, MESSAGE_PULL),
+	      "a program that is not a relay is not used");
 	ok(hears_welcome(RELAY, ROLE_RELAY, 1, 0) == 0);
 	plan.term = 2;
 	ok(client_renew(client, 0, &f) == 0);
 	named(says(RELAY, MESSAGE_HELLO) &&
 	      last_posted->m.hello.term == 2 && silent(),
-	      "in a newer term it asks again");
+	      "a new term greets the relay again");
 	exchange(false, 0, 0);
-	named(says(SERVER, MESSAGE_PULL), "and goes itself until then");
+	named(says(SERVER, MESSAGE_PULL),
+	      "the client pulls from the server until the relay answers");
 	end();
 }
 
@@ -173,34 +177,38 @@ test_silence(void)
 	ok(says(RELAY, MESSAGE_PUSHPULL));
 	late = last_posted->m;
 	client_tick(client, LEASE / 4, LEASE);
-	named(says(RELAY, MESSAGE_PING) && silent(), "it asks the relay");
+	named(says(RELAY, MESSAGE_PING) && silent(),
+	      "a relay that owes an answer is sent PING");
 	ok(hears_kind(RELAY, MESSAGE_PONG, LEASE / 4) == 0);
 	client_tick(client, LEASE, LEASE);
 	named(says(RELAY, MESSAGE_PING) && silent(),
-	      "one that answers is waited for");
+	      "a relay that answers PING keeps the request");
 	named(client_check(client, 100000, 1000, &server, &f) == 0,
-	      "and so are the servers behind it");
+	      "servers behind a relay that answers do not count as silent");
 	client_tick(client, LEASE + LEASE / 4, LEASE);
-	named(says(RELAY, MESSAGE_PING) && silent(), "it asks again");
+	named(says(RELAY, MESSAGE_PING) && silent(),
+	      "the relay is sent PING again");
 	client_tick(client, LEASE + LEASE / 2, LEASE);
 	named(says(RELAY, MESSAGE_HELLO) && says(SERVER, MESSAGE_PUSHPULL) &&
 	      last_posted->m.request == late.request &&
-	      silent(), "half a lease later it goes to the server, and asks "
-	      "to be let in again");
+	      silent(),
+	      "after half a lease of silence the request goes to the server, "
+	      "and HELLO to the relay");
 	last_posted->m = late;
 	ok(hears_values(RELAY, OUTCOME_DUP, 0) == 0);
-	named(!client_idle(client), "what the relay says then is passed over");
+	named(!client_idle(client), "the late answer of the relay is ignored");
 	ok(hears_values(SERVER, OUTCOME_APPLIED, 0) == 0);
-	named(client_idle(client), "the server answers");
+	named(client_idle(client), "the server's answer ends the exchange");
 	ok(hears_welcome(RELAY, ROLE_RELAY, 1, LEASE) == 0);
 	exchange(false, 0, LEASE);
-	named(says(RELAY, MESSAGE_PULL), "and it comes back to the relay");
+	named(says(RELAY, MESSAGE_PULL),
+	      "a relay that answers HELLO is used again");
 	client_tick(client, 3 * LEASE, LEASE);
 	ok(says(RELAY, MESSAGE_PING));
 	client_skip_pause(client, 5 * LEASE);
 	client_tick(client, 5 * LEASE, LEASE);
 	named(says(RELAY, MESSAGE_PING) && silent(),
-	      "time in which we did not listen does not count");
+	      "a pause of the client does not count as the relay's silence");
 	end();
 }
 
@@ -210,12 +218,14 @@ test_farewells(void)
 	begin_relayed();
 	exchange(true, 7, 0);
 	named(says(RELAY, MESSAGE_PULL) && says(RELAY, MESSAGE_PUSH),
-	      "of a round both go by it");
+	      "the pull and the push of a round go through the relay");
 	ok(hears_kind(RELAY, MESSAGE_BYE, 1) == 0);
 	named(says(SERVER, MESSAGE_PULL) && says(SERVER, MESSAGE_PUSH) &&
-	      silent(), "a relay that says BYE is left");
+	      silent(),
+	      "BYE from the relay sends both requests to the server");
 	client_tick(client, LEASE, LEASE);
-	named(says(RELAY, MESSAGE_HELLO), "but asked again");
+	named(says(RELAY, MESSAGE_HELLO),
+	      "a relay that sent BYE is greeted again");
 	end();
 
 	begin_relayed();
@@ -223,29 +233,31 @@ test_farewells(void)
 	post_clear();
 	client_down(client, RELAY, 1);
 	named(says(SERVER, MESSAGE_PUSHPULL) && silent(),
-	      "so is one whose connection breaks");
+	      "a broken connection to the relay sends the request to the "
+	      "server");
 	client_tick(client, LEASE, LEASE);
-	named(silent(), "which is not there to be asked");
+	named(silent(), "a relay without a connection is sent nothing");
 	end();
 
 	begin_relayed();
 	client_down(client, SERVER, 0);
 	exchange(true, 0, 0);
-	named(says(RELAY, MESSAGE_PUSHPULL), "a relay may reach a server "
-	      "that we do not");
+	named(says(RELAY, MESSAGE_PUSHPULL),
+	      "a client that has lost the server uses the relay");
 	hears_of_relay(0, 1);
 	named(says(RELAY, MESSAGE_BYE) && silent() && post_hung_up == RELAY,
-	      "one that is gone, by the coordinator's word, is left, too");
+	      "a relay that the coordinator takes back is sent BYE, and "
+	      "disconnected");
 	client_up(client, SERVER, 2);
 	ok(says(SERVER, MESSAGE_HELLO));
 	ok(hears_welcome(SERVER, ROLE_SERVER, 1, 2) == 0);
-	named(says(SERVER, MESSAGE_PUSHPULL), "the server has it when it is "
-	      "there");
+	named(says(SERVER, MESSAGE_PUSHPULL),
+	      "the server gets the request when it is connected again");
 	post_cannot_dial = true;
 	hears_of_relay(10, 3);
 	post_cannot_dial = false;
 	named(!client_knows(client, RELAY + 1),
-	      "one that cannot be called is none");
+	      "a relay that cannot be dialled is not used");
 	end();
 }
 

@@ -122,7 +122,8 @@ callers(void)
 	post_deaf = 4;
 	replication_ping(r);
 	post_deaf = 0;
-	named(!replication_waits(r), "one that has left waits no longer");
+	named(!replication_waits(r),
+	      "a standby that cannot be reached waits no longer");
 	ok(hello(4, 66, "node:1") == 0 && hello(PEER, LIFE, "node:2") == 0);
 }
 
@@ -139,11 +140,13 @@ copies(void)
 	   last_posted->m.sync.chunks > CREDIT);
 	for (size_t i = 0; i < CREDIT; i++)
 		if (!says(PEER, MESSAGE_STATE) || last_posted->m.request != i)
-			named(false, "chunks are sent in order");
+			named(false,
+			      "the chunks of the copy are sent in order");
 	named(says(PEER, MESSAGE_PUSH) && silent(),
-	      "the changes that wait come behind them");
+	      "waiting changes follow the chunks");
 	named(replication_limit(r) == 10 + REPLICATION_BEHIND,
-	      "it may be behind while it takes the cut");
+	      "a standby that takes the copy may lag by a bounded number of "
+	      "changes");
 	replication_drop_copying(r);
 	ok(says(PEER, MESSAGE_REFUSED) && silent());
 	checked(!replication_is_there(r) &&
@@ -154,9 +157,9 @@ copies(void)
 	equals(hello(PEER, LIFE, "node:2"), 0);
 	begin_it(10, NULL);
 	ok(says(PEER, MESSAGE_SYNC));
-	named(takes_all(PEER), "no more than four chunks are under way");
+	named(takes_all(PEER), "no more than four chunks are in flight");
 	named(!replication_check(r, false, acted) && news(LIFE, false),
-	      "the coordinator learns of one that holds it all");
+	      "the coordinator learns of a standby that holds the whole copy");
 	equals(replication_limit(r), 10);
 	receive(PEER, MESSAGE_OK, 0);
 	replication_drop_copying(r);
@@ -180,10 +183,12 @@ holds_changes(void)
 	acted = 11;
 	receive(PEER, MESSAGE_HELD, 9);
 	checked(replication_limit(r) == 11);
-	named(!replication_has_news(r), "that is no news");
+	named(!replication_has_news(r),
+	      "a change that is held is no news for the coordinator");
 	named(replication_check(r, true, acted) &&
 	      replication_check(r, false, 12),
-	      "a standby's is found, and one that lacks what was acted on");
+	      "two faults break an invariant: a standby with its own standby, "
+	      "and one that lacks acted changes");
 }
 
 static void
@@ -196,19 +201,22 @@ counted(void)
 	replication_watch(r, true, 100, 1000);
 	replication_watch(r, true, 100, 2000);
 	named(replication_is_there(r) && silent(),
-	      "one that is counted on is waited for");
+	      "the server waits for a standby that the coordinator counts on");
 	post_deaf = PEER;
 	replication_ping(r);
 	checked(replication_is_there(r) && replication_counted(r) == LIFE &&
 		!replication_reached(r));
-	named(news(0, true), "that it cannot be reached is news");
+	named(news(0, true),
+	      "the coordinator learns that the standby cannot be reached");
 	equals(replication_limit(r), 11);
 	post_deaf = 0;
 	equals(hello(6, LIFE, "node:2"), 0);
 	checked(!replication_waits(r) && replication_counted(r) == LIFE);
 	replication_count(r, 0);
 	named(!replication_is_there(r) && replication_waits(r) &&
-	      news(0, false), "the coordinator has the server go on alone");
+	      news(0, false),
+	      "the server continues alone when the coordinator counts on no "
+	      "standby");
 }
 
 /* Begins with a standby that is in sync, and that the coordinator knows. */
@@ -229,11 +237,12 @@ goes(void)
 	in_sync(8);
 	receive(8, MESSAGE_REFUSED, 0);
 	named(!replication_is_there(r) && replication_waits(r) &&
-	      news(0, false), "one that must not begin anew yet waits");
+	      news(0, false),
+	      "a standby that refused a change waits to begin anew");
 	in_sync(9);
 	hello(10, LIFE, "node:2");
 	named(!replication_is_there(r) && replication_waits(r) &&
-	      news(0, false), "one that has reconnected begins anew");
+	      news(0, false), "a standby that has reconnected begins anew");
 	in_sync(10);
 	post_deaf = 10;
 	replication_forward(r, commit_log.first);
@@ -241,14 +250,14 @@ goes(void)
 	replication_ping(r);
 	post_deaf = 0;
 	named(!replication_is_there(r) && news(0, false),
-	      "one that has left is missed when it is pinged");
+	      "a ping finds that the standby has left");
 	in_sync(11);
 	hello(12, 88, "node:3");
 	replication_send(r, &(struct message){ .kind = MESSAGE_STOP });
 	ok(says(11, MESSAGE_STOP) && says(12, MESSAGE_STOP) && silent());
 	replication_forget(r);
 	checked(!replication_is_there(r) && replication_waits(r));
-	named(silent(), "the run is forgotten without a word");
+	named(silent(), "a forgotten run sends no message");
 	post_deaf = 12;
 	begin_it(acted, NULL);
 	replication_ping(r);
@@ -271,7 +280,7 @@ kept(void)
 	begin_it(acted, NULL);
 	replication_keep(r, LIFE);
 	named(replication_counted(r) == 0 && !replication_has_news(r),
-	      "one that takes the cut is not counted on");
+	      "a standby that still takes the copy is not counted on");
 	replication_watch(r, true, 100, 1000);
 	replication_watch(r, true, 100, 1100);
 	replication_watch(r, false, 100, 1101);
@@ -284,7 +293,7 @@ kept(void)
 	checked(replication_is_there(r));
 	replication_watch(r, true, 100, 1304);
 	named(!replication_is_there(r),
-	      "one that others wait for too long is dropped");
+	      "a standby for which others wait too long is dropped");
 }
 
 int

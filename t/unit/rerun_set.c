@@ -28,10 +28,10 @@ main(void)
 	ranges_add(&r.todo, 10, 5);
 	ranges_add(&r.todo, 20, 2);
 	checked(!rerun_set_idle(&r) && rerun_set_watermark(&r) == 10);
-	named(gives(a, 9, 10, 0, 0), "none at the limit is leased");
+	named(gives(a, 9, 10, 0, 0), "no step at the limit is leased");
 	checked(gives(a, 2, 99, 2, 10) && rerun_set_watermark(&r) == 10);
 	checked(gives(b, 9, 14, 2, 12));
-	named(gives(a, 9, 99, 1, 14), "steps of a lease are in sequence");
+	named(gives(a, 9, 99, 1, 14), "a lease has consecutive steps");
 	checked(gives(b, 9, 99, 2, 20) && gives(b, 9, 99, 0, 0));
 	rerun_set_end(&r, 10);
 	checked(rerun_set_watermark(&r) == 11 && !rerun_set_idle(&r));
@@ -41,18 +41,21 @@ main(void)
 	rerun_set_return(&r, a);
 	named(r.outs == 4 && rerun_set_watermark(&r) == 11 &&
 	      gives(b, 9, 99, 1, 11) && gives(a, 9, 99, 1, 14),
-	      "what a worker had is leased anew, the lowest first");
+	      "returned steps are leased again, the lowest first");
 	checked(r.outs == 6);
 	rerun_set_return(&r, NULL);
 	checked(r.outs == 0 && !rerun_set_idle(&r) && gives(a, 9, 99, 4, 11));
 	ranges_add(&r.todo, 12, 1);
-	named(rerun_set_check(&r), "a step that waits and is leased is found");
+	named(rerun_set_check(&r),
+	      "a step that is both waiting and leased breaks an invariant");
 	ranges_remove(&r.todo, 12, 1);
 	r.out[1].step = r.out[0].step;
-	named(rerun_set_check(&r), "as is one that is leased twice,");
+	named(rerun_set_check(&r),
+	      "a step that is leased twice breaks an invariant");
 	r.out[1].step = 12;
 	r.out[0].worker = NULL;
-	named(rerun_set_check(&r), "or to nobody");
+	named(rerun_set_check(&r),
+	      "a step that is leased to no worker breaks an invariant");
 	rerun_set_release(&r);
 	checked(rerun_set_idle(&r));
 	return tap_done();

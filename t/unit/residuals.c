@@ -109,8 +109,9 @@ sums(const char *text)
 	}
 	for (size_t i = 0; i < FLOATS; i++)
 		equal = equal && fabs(came[i] - went[i]) < 1e-4;
-	named(equal, "what is lost is sent in the end");
-	named(kept, "what is kept is known, and nothing after a flush");
+	named(equal, "all pushes together send the sum of the gradients");
+	named(kept,
+	      "a residual is kept after each push, and none after a flush");
 	residuals_free(r);
 }
 
@@ -133,17 +134,17 @@ attempts(void)
 	l = lease(1, 3, PUSH_FLUSH, 0, 1);
 	ok(push(r, &l) == 0);
 	named(memcmp(sent, first, sizeof(sent)) == 0,
-	      "if another attempt counts, the old residual does");
+	      "a second attempt starts from the residual of the step before");
 	set_gradient(0);
 	l = lease(2, 1, PUSH_CODED, 0, 0);
 	ok(push(r, &l) == 0);
-	named(sent[0] == 0 && sent[5] == 0, "a flush leaves nothing");
+	named(sent[0] == 0 && sent[5] == 0, "a flush leaves no residual");
 	l = lease(3, 1, PUSH_EXACT, 0, 0);
 	set_gradient(3);
 	ok(push(r, &l) == 0 && sent[1] == 6);
 	l = lease(4, 1, PUSH_CODED, 2, 1);
 	named(push(r, &l) < 0 && strstr(f.text, "not here"),
-	      "who pushes exactly has no residual");
+	      "an exact push drops the residual of the push before");
 	residuals_free(r);
 }
 
@@ -170,14 +171,16 @@ scales(void)
 	struct lease b = lease(1, 1, PUSH_FLUSH, 0, 1);
 
 	code_by("onebit");
-	named(next(a, b) == 1, "a residual counts as what it is");
+	named(next(a, b) == 1,
+	      "at the same rate and batch a residual keeps its size");
 	a.learning_rate = 0.25f;
-	named(next(a, b) == 0.5f, "at a higher rate it is made smaller");
+	named(next(a, b) == 0.5f,
+	      "at a higher rate a residual is made smaller");
 	b.learning_rate = 0.125f;
-	named(next(a, b) == 2, "at a lower one larger");
+	named(next(a, b) == 2, "at a lower rate a residual is made larger");
 	b.learning_rate = 0.25f;
 	b.batch = 8;
-	named(next(a, b) == 2, "and in a larger batch");
+	named(next(a, b) == 2, "in a larger batch a residual is made larger");
 }
 
 /* ---- cases for codecs.py ---- */

@@ -82,9 +82,12 @@ round_trip(void)
 		wrong = wrong && (metrics == RESULT_METRICS ||
 				  !result_read(&u, &read, metrics + 1));
 	}
-	named(good, "results go round, one behind the other");
-	named(cut, "one cut short is refused");
-	named(wrong, "and one of another model");
+	named(good,
+	      "two results, one behind the other, are read back as they were "
+	      "written");
+	named(cut, "a result that is cut short is refused");
+	named(wrong,
+	      "a result with another model's number of metrics is refused");
 	pack_release(&p);
 }
 
@@ -106,15 +109,16 @@ lines(void)
 		u = unpack_from(p.data, p.size);
 		good = good && !result_read(&u, &read, 0);
 	}
-	named(good, "what is not a part of a line is refused");
+	named(good, "a text that cannot be a part of a JSON line is refused");
 	memset(large, '1', sizeof(large));
 	for (size_t over = 0; over < 2; over++) {
 		r.json = (struct frame){ large, RESULT_JSON + over, NULL };
 		pack_reset(&p);
 		result_write(&p, &r);
 		u = unpack_from(p.data, p.size);
-		named(result_read(&u, &read, 0) == !over, over ?
-		      "so is more than a MiB" : "a MiB is not");
+		named(result_read(&u, &read, 0) == !over,
+		      over ? "a result of more than a MiB is refused" :
+		      "a result of a MiB is accepted");
 	}
 	pack_release(&p);
 }

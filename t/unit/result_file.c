@@ -58,7 +58,8 @@ power_cut(void)
 	ok(fd >= 0 && write(fd, "1\n2\0\0\0\n4\n", 9) == 9);
 	close(fd);
 	fd = result_file_open("torn", &lines, &f);
-	named(fd >= 0 && lines == 1, "lines end where zeros begin");
+	named(fd >= 0 && lines == 1,
+	      "the lines of a result file end where zeros begin");
 	close(fd);
 	equals(content("torn"), "1\n");
 }

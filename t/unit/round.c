@@ -81,7 +81,8 @@ replicas_and_owners(void)
 	ok(gives(r, 1, 10, 0, 1) && gives(r, 2, 10, 1, 1));
 	ok(nothing(r, 3));
 	ok(gives(r, 2, 11, 1, 1));
-	named(gives(r, 1, 11, 0, 1), "each keeps to its slot");
+	named(gives(r, 1, 11, 0, 1),
+	      "a worker keeps its replica in the next round");
 	ok(done(r, 2, try(10, 1, 1), -1) && !rounds_whole(r));
 	ok(!done(r, 2, try(10, 1, 1), -1));
 	equals(rounds_running(r), 1);
@@ -90,7 +91,9 @@ replicas_and_owners(void)
 	rounds_close(r);
 	ok(rounds_room(r) && rounds_step(r) == 11 && rounds_running(r) == 2);
 	rounds_open(r, 12);
-	named(nothing(r, 3), "a spare worker takes nobody's slot ahead");
+	named(nothing(r, 3),
+	      "a spare worker takes no other worker's replica of a later "
+	      "round");
 	ok(!rounds_lease(r, W(1), true, false, true, &a));
 	ok(gives(r, 1, 12, 0, 1));
 	rounds_free(r);
@@ -108,7 +111,7 @@ losses(void)
 	   gives(r, 1, 11, 0, 1));
 	rounds_lose(r, W(1));
 	named(gives(r, 3, 10, 0, 2) && gives(r, 3, 11, 0, 2),
-	      "the slots of a lost worker are given out again");
+	      "the replicas of a lost worker are leased again");
 	ok(!done(r, 1, try(10, 0, 1), -1));
 	ok(!rounds_live(r, W(1), &(struct attempt){ 10, 0, 1 }) &&
 	   rounds_live(r, W(3), &(struct attempt){ 10, 0, 2 }) &&
@@ -120,24 +123,25 @@ losses(void)
 	ok(rounds_whole(r) && rounds_chosen(r, 0) == 3 &&
 	   rounds_chosen(r, 1) == 1);
 	rounds_result(r, &all, &scores, &positive);
-	named(all.mixed, "what servers had may be of the lost attempt");
+	named(all.mixed,
+	      "a replica whose first attempt was lost is marked as mixed");
 	rounds_reset(r, true);
 	ok(rounds_room(r) && !rounds_whole(r) && rounds_running(r) == 0 &&
 	   rounds_turn(r) == WIRE_NONE && nothing(r, 2));
 	rounds_open(r, 10);
-	named(gives(r, 2, 10, 0, 1), "all begins again");
+	named(gives(r, 2, 10, 0, 1), "a reset begins the round again");
 	rounds_reset(r, true);
 	rounds_number(r, 1000);
 	rounds_open(r, 10);
 	rounds_open(r, 11);
 	named(gives(r, 2, 10, 0, 1001) && gives(r, 3, 10, 1, 1001),
-	      "with newer numbers");
+	      "a reset with a new base numbers the attempts from there");
 	ok(done(r, 2, try(10, 0, 1001), -1) &&
 	   done(r, 3, try(10, 1, 1001), -1));
 	rounds_reset(r, false);
 	named(rounds_whole(r) && rounds_step(r) == 10 &&
 	      rounds_chosen(r, 1) == 1001 && rounds_turn(r) == WIRE_NONE,
-	      "but for the first one");
+	      "a complete round is kept by a partial reset");
 	rounds_free(r);
 }
 
@@ -154,7 +158,7 @@ empty_replicas(void)
 	   done(r, 2, try(10, 2, 1), -1));
 	named(rounds_whole(r) && rounds_chosen(r, 0) == 1 &&
 	      rounds_chosen(r, 1) == 0 && rounds_chosen(r, 2) == 1,
-	      "a slot with nothing to do is waited for by nobody");
+	      "a replica without work does not delay the round");
 	rounds_free(r);
 }
 
@@ -168,13 +172,17 @@ backups(void)
 	ok(done(r, 1, try(10, 0, 1), -1) && nothing(r, 4));
 	ok(done(r, 2, try(10, 1, 1), -1));
 	ok(!rounds_lease(r, W(4), true, true, false, &a));
-	named(gives(r, 4, 10, 2, 2), "the last slot is done a second time");
+	named(gives(r, 4, 10, 2, 2),
+	      "a backup attempts the last replica, too");
 	ok(gives(r, 1, 11, 0, 1) && nothing(r, 1));
-	named(done(r, 4, try(10, 2, 2), 3), "the first answer wins");
-	named(!done(r, 3, try(10, 2, 1), -1), "the other comes to nothing");
+	named(done(r, 4, try(10, 2, 2), 3),
+	      "the first attempt that ends counts");
+	named(!done(r, 3, try(10, 2, 1), -1),
+	      "the later attempt does not count");
 	ok(rounds_whole(r) && rounds_chosen(r, 2) == 2);
 	rounds_close(r);
-	named(gives(r, 4, 11, 2, 1), "and its worker owns the slot");
+	named(gives(r, 4, 11, 2, 1),
+	      "the worker of the counted attempt keeps the replica");
 	rounds_free(r);
 
 	/* The two newest attempts at a replica count. */
@@ -205,14 +213,16 @@ sums(void)
 	ok(all.scores == 6 && scores[0] == 0 && scores[2] == 1 &&
 	   scores[4] == 2 && scores[5] == 1 && positive[4] == 1 &&
 	   positive[5] == 0);
-	named(!all.mixed, "the only attempt's push is its own, though sent "
-	      "again");
+	named(!all.mixed,
+	      "a push sent again by the only attempt does not mark the round "
+	      "as mixed");
 	named(all.json.size == 16 &&
 	      memcmp(all.json.data, "[{\"a\":1},null,2]", 16) == 0,
-	      "what programs gave back is a list by slot");
+	      "the results of step programs form a list by replica");
 	rounds_close(r);
 	rounds_result(r, &all, &scores, &positive);
-	named(all.json.size == 0, "and nothing if none did");
+	named(all.json.size == 0,
+	      "a round without results of step programs has no list");
 	rounds_free(r);
 }
 
@@ -315,7 +325,7 @@ nodes(void)
 		place_of[k] = 1;
 	r = begin_grouped();
 	equals(levels(r, 10), 2222);
-	named(rounds_sure(r), "first attempts are there for certain");
+	named(rounds_sure(r), "a round of first attempts alone is certain");
 	rounds_lose(r, W(1));
 	ok(gives(r, 3, 10, 1, 2));
 	equals(rounds_level(r, &a, W(3)), 0);
@@ -323,22 +333,24 @@ nodes(void)
 	for (int k = 0; k < 4; k += 1 + (k == 0))
 		ok(done(r, k, try(10, (uint64_t)k, 1), -1));
 	named(rounds_whole(r) && !rounds_sure(r),
-	      "beside sums of another attempt they may not be");
+	      "a round with two attempts of one node is in question");
 	rounds_open(r, 11);
-	named(rounds_turn(r) == 10, "it is still the turn of such a round");
+	named(rounds_turn(r) == 10, "a round in question keeps the turn");
 	rounds_settle(r);
-	named(rounds_turn(r) == 11, "until servers have said that they are");
+	named(rounds_turn(r) == 11,
+	      "the next round has the turn when the servers have answered");
 	rounds_reopen(r, 0);
 	rounds_reopen(r, 2);
 	named(!rounds_whole(r) && !rounds_check(r) && gives(r, 0, 10, 0, 2) &&
-	      gives(r, 2, 10, 2, 2), "what servers lack is done once more");
+	      gives(r, 2, 10, 2, 2),
+	      "replicas that servers lack are leased once more");
 	ok(done(r, 0, try(10, 0, 2), -1) && done(r, 2, try(10, 2, 2), -1) &&
 	   rounds_whole(r) && rounds_chosen(r, 0) == 2 &&
 	   rounds_chosen(r, 3) == 1);
 	rounds_close(r);
 	rounds_group(r, find_worker_place, NULL);
 	named(gives(r, 3, 11, 1, 1) && rounds_level(r, &a, W(3)) == 0,
-	      "who has two replicas waits for nobody with either");
+	      "a worker with two replicas pushes both without a sum");
 	rounds_free(r);
 
 	place_of[3] = 2;
@@ -349,7 +361,7 @@ nodes(void)
 	place_of[3] = 0;
 	r = begin_grouped();
 	equals(levels(r, 10), 1100);
-	named(rounds_sure(r), "and so they are without any second attempt");
+	named(rounds_sure(r), "a round without second attempts is certain");
 	rounds_free(r);
 
 	place_of[2] = place_of[3] = 1;
@@ -361,7 +373,7 @@ nodes(void)
 	rounds_group(r, find_worker_place, NULL);
 	ok(gives(r, 0, 10, 0, 1) && rounds_level(r, &a, W(0)) == 1);
 	named(gives(r, 2, 10, 2, 1) && rounds_level(r, &a, W(2)) == 0,
-	      "a replica without work is added to nothing");
+	      "a replica beside one without work is pushed without a sum");
 	rounds_free(r);
 }
 
@@ -393,11 +405,12 @@ held(void)
 	rounds_close(r);
 	ok(nothing(r, 2));
 	ok(rounds_wait_for_holders(r, W(2)));
-	named(!rounds_wait_for_holders(r, W(1)), "others wait for the holder");
+	named(!rounds_wait_for_holders(r, W(1)),
+	      "the holder of the residual does not wait for itself");
 	rounds_lose(r, W(1));
 	rounds_lose_residuals(r, W(1));
 	named(!rounds_wait_for_holders(r, W(2)) && gives(r, 2, 11, 0, 1),
-	      "and no longer when it is lost");
+	      "the replica is free when the worker with its residual is lost");
 	rounds_free(r);
 }
 
@@ -410,7 +423,7 @@ residuals(void)
 	ok(gives(r, 1, 10, 0, 1) && gives(r, 2, 10, 1, 1));
 	named(rounds_undecided(r) && rounds_next(r) == 11 &&
 	      !rounds_decided(r, 10) && rounds_decided(r, 9),
-	      "how a replica is pushed is not known at once");
+	      "the kind of push is not decided when the replica is leased");
 	rounds_decide(r, false);
 	ok(!rounds_undecided(r) && !rounds_decided(r, 11) &&
 	   pushes(r, 1, try(10, 0, 1), PUSH_CODED, 0, 0));
@@ -422,16 +435,17 @@ residuals(void)
 	rounds_close(r);
 	rounds_open(r, 12);
 	ok(gives(r, 3, 11, 1, 1));
-	named(nothing(r, 2), "a replica is its holder's alone");
+	named(nothing(r, 2),
+	      "a replica with a residual goes to its holder alone");
 	ok(gives(r, 1, 11, 0, 1) && nothing(r, 2));
 	rounds_decide(r, false);
 	ok(pushes(r, 3, try(11, 1, 1), PUSH_CODED, 0, 0) &&
 	   done(r, 3, try(11, 1, 1), -1));
 	named(gives(r, 2, 11, 0, 2) &&
 	      pushes(r, 2, try(11, 0, 2), PUSH_EXACT, 0, 0) &&
-	      done(r, 2, try(11, 0, 2), 1), "a backup pushes exactly");
+	      done(r, 2, try(11, 0, 2), 1), "a backup pushes without a codec");
 	named(pushes(r, 1, try(11, 0, 1), PUSH_CODED, 10, 1),
-	      "who comes too late keeps its residual");
+	      "a worker whose attempt comes too late keeps its residual");
 	rounds_settle(r);
 	rounds_close(r);
 	rounds_open(r, 13);
@@ -440,13 +454,14 @@ residuals(void)
 	rounds_decide(r, false);
 	named(pushes(r, 1, try(12, 0, 1), PUSH_CODED, 10, 1) &&
 	      pushes(r, 3, try(12, 1, 1), PUSH_FLUSH, 11, 1),
-	      "who has the residual keeps it; it is flushed before a round "
+	      "the holder keeps its residual, and flushes it before a round "
 	      "without work for it");
 	ok(done(r, 1, try(12, 0, 1), -1) && done(r, 3, try(12, 1, 1), -1));
 	rounds_lose(r, W(1));
 	ok(rounds_lose_residuals(r, W(1)) == 1);
 	rounds_settle(r);
-	named(rounds_residuals_lost(r) == 2, "what the dead have is lost");
+	named(rounds_residuals_lost(r) == 2,
+	      "the residuals of lost workers are counted as lost");
 	rounds_close(r);
 	ok(gives(r, 2, 13, 0, 1));
 	rounds_decide(r, true);
@@ -475,6 +490,6 @@ main(void)
 	sums();
 	for (uint64_t seed = 1; seed <= 200; seed++)
 		good = chaos(seed) && good;
-	named(good, "every round ends, whoever is lost");
+	named(good, "every round ends, whichever workers are lost");
 	return tap_done();
 }

@@ -289,7 +289,9 @@ same_sums(bool narrow)
 		fleet_end(&fl);
 	}
 	ok(good);
-	named(same, "any order on any number of servers is the same sum");
+	named(same,
+	      "any order of pushes, on any number of servers, gives the same "
+	      "sum");
 	codec = &codec_float32;
 	rounded = false;
 }
@@ -313,7 +315,7 @@ nothing_to_do(void)
 	n = read_all(&fl, fewer, false);
 	fleet_end(&fl);
 	named(memcmp(some, fewer, n * sizeof(float)) == 0,
-	      "a slot with nothing to do adds nothing");
+	      "a replica without work adds nothing");
 }
 
 static void
@@ -336,18 +338,18 @@ outcomes(void)
 	ok(push_all(&fl, 3));
 	equals(push_to(&fl, part, 7, 0, 1), OUTCOME_STAGED);
 	named(push_to(&fl, async, 7, 0, 9) == OUTCOME_DUP,
-	      "what does not wait is applied once for each slot");
+	      "a part outside rounds applies each replica's push once");
 	n = read_all(&fl, before, false);
 	named(commit(&fl, 0, 7, missing, REPLICAS, &f) < 0 &&
 	      strcmp(f.text, "replica 2 of step 7, attempt 3, is not "
 		     "staged") == 0,
-	      "a round that is not all there is refused");
+	      "the commit of an incomplete round is refused");
 	ok(commit(&fl, 0, 8, chosen, REPLICAS, &f) < 0);
 	ok(commit(&fl, 0, 7, chosen, 0, &f) < 0);
 	ok(commit(&fl, 0, 7, (uint64_t[]){ 0, 0, 0, 0 }, REPLICAS, &f) < 0);
 	read_all(&fl, after, false);
 	named(memcmp(before, after, n * sizeof(float)) == 0,
-	      "and changes nothing");
+	      "a refused commit changes nothing");
 	/* The two newest attempts at a replica are kept. */
 	equals(push_to(&fl, part, 7, 1, 3), OUTCOME_STAGED);
 	equals(push_to(&fl, part, 7, 1, 1), OUTCOME_VOID);
@@ -356,7 +358,7 @@ outcomes(void)
 	equals(commit(&fl, 0, 7, chosen, REPLICAS, &f), 0);
 	read_all(&fl, after, false);
 	named(memcmp(before, after, n * sizeof(float)) == 0,
-	      "a round is committed once");
+	      "a second commit of a round changes nothing");
 	equals(push_to(&fl, part, 7, 0, 1), OUTCOME_DUP);
 	equals(push_to(&fl, part, 8, 0, 1), OUTCOME_STAGED);
 	window_add(&voided, 8);
@@ -446,19 +448,22 @@ ahead(void)
 		part++;
 	ok(fl.plan.parts <= 64 && push_round(&fl, 7) && push_round(&plain, 7));
 	named(round_buffer_run_ahead(rounds, part) == 0,
-	      "how many replicas there are is not known before a round ended");
+	      "nothing is computed ahead in the first round, whose number of "
+	      "replicas is unknown");
 	ok(commit(&fl, 0, 7, ones, REPLICAS, &f) == 0 &&
 	   commit(&plain, 0, 7, ones, REPLICAS, &f) == 0);
 	for (size_t k = 0; k < REPLICAS - 1; k++)
 		equals(push_to(&fl, part, 8, k, 1), OUTCOME_STAGED);
 	named(round_buffer_run_ahead(rounds, part) == 0,
-	      "nothing is worked out before all are here");
+	      "nothing is computed ahead before all replicas are pushed");
 	ok(push_round(&fl, 8) && push_round(&plain, 8));
 	was = value_of(&fl, part, false);
-	named(run_ahead(&fl, number), "all but tables is worked out ahead");
+	named(run_ahead(&fl, number),
+	      "all parts without tables are computed ahead");
 	will = value_of(&fl, part, true);
 	named(will != was && value_of(&fl, part, false) == was,
-	      "which changes nothing");
+	      "a value that is computed ahead does not change the current "
+	      "one");
 	ok(push_to(&fl, part, 8, 1, 2) == OUTCOME_STAGED &&
 	   push_to(&plain, part, 8, 1, 2) == OUTCOME_STAGED &&
 	   run_ahead(&fl, again) && number[part] == again[part] &&
@@ -468,13 +473,15 @@ ahead(void)
 	   commit(&plain, 0, 8, ones, REPLICAS, &f) == 0);
 	named(round_buffer_came_to(rounds, part, number[part]) &&
 	      !round_buffer_came_to(rounds, part, 0) &&
-	      value_of(&fl, part, false) == will, "the round came to that");
+	      value_of(&fl, part, false) == will,
+	      "the commit takes the values that were computed ahead");
 	n = read_all(&fl, a, false);
 	read_all(&plain, b, false);
 	named(memcmp(a, b, n * sizeof(*a)) == 0 &&
 	      shard_version(fl.shard[0], part) ==
 	      shard_version(plain.shard[0], part),
-	      "and is as if nothing had been worked out ahead");
+	      "a server that computes ahead has the same bits as one that "
+	      "does not");
 	{
 		const struct frame none = { 0 };
 		struct frame values;
@@ -482,7 +489,7 @@ ahead(void)
 		ok(shard_pull(fl.shard[0], part, &none, snapshot,
 			      as_floats, &values, &f) == 0);
 		named(*(const float *)values.data == was,
-		      "a snapshot keeps what was there");
+		      "a snapshot keeps the values of before the commit");
 	}
 	shard_snapshot_free(snapshot);
 
@@ -498,7 +505,7 @@ ahead(void)
 	read_all(&plain, b, false);
 	named(!round_buffer_came_to(rounds, part, number[part]) &&
 	      memcmp(a, b, n * sizeof(*a)) == 0,
-	      "it is the attempts that count which are applied");
+	      "values computed ahead from other attempts are not taken");
 	fleet_end(&fl);
 	fleet_end(&plain);
 }
@@ -658,7 +665,7 @@ nodes(void)
 		fleet_end(&fl);
 	}
 	ok(good);
-	named(same, "sums of nodes come to the same bits as their replicas");
+	named(same, "sums of nodes give the same bits as their replicas");
 
 	codec = &codec_float32;
 	fleet_begin(&fl, 1);
@@ -674,7 +681,7 @@ nodes(void)
 	ok(commit(&fl, 0, 7, again, REPLICAS, &f) < 0);
 	named(strstr(f.text, "attempt 1, is not staged") &&
 	      round_buffer_step(fl.round_buffer[0]) == 7,
-	      "what is only in a sum with others does not count for one");
+	      "an attempt within a sum does not count for a single replica");
 	for (size_t i = 0; i < fl.plan.parts; i++)
 		for (size_t k = 0; k < REPLICAS && !async_part(&fl, i); k++)
 			push_to(&fl, i, 7, k, 1);
@@ -686,19 +693,19 @@ nodes(void)
 	ok(push_sum(&fl, part, 7, 0, 1, 1) == OUTCOME_DUP &&
 	   push_sum(&fl, part, 9, 0, 1, 1) == OUTCOME_LATER);
 	ok(push_ways(&fl, 8, 1));
-	named(run_ahead(&fl, number), "what nodes come to is worked out ahead");
+	named(run_ahead(&fl, number), "sums of nodes are computed ahead");
 	ok(commit(&fl, 0, 8, ones, REPLICAS, &f) == 0);
 	for (part = 0; has_table(&fl, part) || async_part(&fl, part);)
 		part++;
 	named(round_buffer_came_to(fl.round_buffer[0], part, number[part]),
-	      "and the round came to that");
+	      "the commit takes the sums that were computed ahead");
 	while (part < fl.plan.parts && !async_part(&fl, part))
 		part++;
 	if (part == fl.plan.parts)
 		for (part = 0; !async_part(&fl, part);)
 			part++;
 	named(push_sum(&fl, part, 9, 0, 1, 1) == OUTCOME_NONE,
-	      "a part that waits for no round takes no sums");
+	      "a part outside rounds takes no sums");
 	fleet_end(&fl);
 	codec = &codec_float32;
 	rounded = false;

@@ -54,7 +54,7 @@ malformed(void)
 	m = plan_of(2);
 	m.frame[0].size--;
 	ok(take(&m) == RUN_REFUSED && f.kind != 0);
-	named(!run.model, "what is malformed is not taken");
+	named(!run.model, "no malformed plan is taken");
 	run_release(&run);
 	m = plan_of(2);
 	m.frame[1].size--;
@@ -84,7 +84,7 @@ terms(void)
 	m = plan_of(4);
 	m.plan.batches = 5;
 	named(take(&m) == RUN_REFUSED && run.plan.batches == 4,
-	      "a run keeps the batches of its steps");
+	      "a plan with another number of batches is refused");
 	m = plan_of(4);
 	m.frame[1].size--;
 	ok(take(&m) == RUN_REFUSED && f.kind != 0 && run.plan.term == 3);
@@ -95,7 +95,7 @@ terms(void)
 	m.blob.data = "another run, too";
 	named(take(&m) == RUN_REFUSED && f.kind == FAIL_AGAIN &&
 	      strcmp(f.text, "the coordinator has begun another run") == 0,
-	      "a plan of another run is not taken for a newer one");
+	      "a plan of another run is refused");
 }
 
 static void

@@ -159,14 +159,16 @@ test_order(void)
 	read_epoch(one, 0, a);
 	read_epoch(same, 0, b);
 	read_epoch(one, 1, c);
-	named(memcmp(a, b, sizeof(a)) == 0, "a seed is an order");
-	named(memcmp(a, c, sizeof(a)) != 0, "another epoch, another order");
+	named(memcmp(a, b, sizeof(a)) == 0,
+	      "the same seed gives the same order");
+	named(memcmp(a, c, sizeof(a)) != 0, "another epoch has another order");
 	sampler_free(same);
 	o.seed = 2;
 	same = make(o, files, 4);
 	sampler_take(same, 1, 2);
 	read_epoch(same, 0, b);
-	named(memcmp(a, b, sizeof(a)) != 0, "another seed, another order");
+	named(memcmp(a, b, sizeof(a)) != 0,
+	      "another seed gives another order");
 	sampler_free(same);
 	o.shuffle = false;
 	same = make(o, files, 4);
@@ -174,7 +176,8 @@ test_order(void)
 	read_epoch(same, 5, b);
 	for (int i = 1; i < 120; i++)
 		ascends = ascends && b[i] > b[i - 1];
-	named(ascends, "not shuffled they come as they lie");
+	named(ascends,
+	      "without shuffling records keep the order of the files");
 	sampler_free(same);
 	sampler_free(one);
 }
@@ -229,7 +232,8 @@ test_returned(void)
 	ok(sampler_now(l) == 1 && sampler_left(l) == 36);
 	sampler_return(l, 9, 1);
 	named(sampler_now(l) == 0 && sampler_left(l) == 4,
-	      "what an epoch lacks is its own, though the next has begun");
+	      "returned records of an epoch stay its own, although the next "
+	      "has begun");
 	ok(sampler_take(l, 1, 1) == 9 && sampler_take(l, 1, 1) == 11 &&
 	   sampler_take(l, 1, 1) == 12);
 	sampler_free(l);
@@ -353,7 +357,8 @@ test_positions(void)
 
 	named(READS(l, 2, 9, 11) && sampler_take(l, 1, 1) == 9 &&
 	      sampler_take(l, 1, 1) == 11 && sampler_take(l, 1, 1) == 12,
-	      "what older versions wrote one by one is read");
+	      "a position with single returned batches, of an older version, "
+	      "is read");
 	ok(READS(l, 0, 2, 3, 2, 4, 3) && sampler_left(l) == 12 &&
 	   sampler_take(l, 1, 1) == 3 && sampler_take(l, 1, 1) == 4 &&
 	   sampler_take(l, 1, 1) == 9 && sampler_take(l, 1, 1) == 10 &&
@@ -362,14 +367,16 @@ test_positions(void)
 	      !READS(l, 0, 1, 13, 1) && !READS(l, 0, 2, 0, 2, 1, 10) &&
 	      !READS(l, 0, 2, 2, 1, UINT64_MAX, 1) && !READS(l, 0, 1, 2) &&
 	      !READS(l, 0, 1, 0, 1, 1) && !READS(l, 3, 1),
-	      "none can have come back that was not taken");
+	      "a position with returned batches that were never taken is "
+	      "refused");
 	for (int i = 0; i < 65536; i++)
 		sampler_take(other, 1, 1);
 	for (uint64_t i = 0; i < 65536; i += 128)
 		for (uint64_t k = 0; k < 64; k++)
 			sampler_return(other, i + k, 1);
 	sampler_write_position(other, &p, false);
-	named(p.size < 1200, "many that came back take few bytes");
+	named(p.size < 1200,
+	      "a position with many returned batches takes few bytes");
 	ok(sampler_read_position(l, p.data, p.size, false, &why) == 0 &&
 	   sampler_take(l, 1, 1) == 0 && sampler_take(l, 1, 1) == 1);
 	for (int i = 2; i < 65; i++)
@@ -398,9 +405,10 @@ test_old_epochs(void)
 		ok(back_with(l, other, all));
 		sampler_slice(l, 13, &s);
 		sampler_slice(other, 13, &t);
-		named((memcmp(&s, &t, sizeof(s)) == 0) == (all > 0), all ?
-		      "what an old epoch's step has read is known again" :
-		      "but not if nobody is to ask for it");
+		named((memcmp(&s, &t, sizeof(s)) == 0) == (all > 0),
+		      all ? "a restored step of an old epoch reads the same "
+		      "records" : "a position written without old epochs does "
+		      "not restore their steps");
 		sampler_free(other);
 		sampler_free(l);
 	}

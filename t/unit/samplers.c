@@ -181,9 +181,9 @@ test_lines(void)
 
 	named(samplers_taken(s, NULL) == 1 && samplers_taken(s, "both") == 3 &&
 	      samplers_taken(s, "other") == 4,
-	      "a step takes what its line does");
+	      "a step reads the data sets of its line");
 	named(samplers_first(s, "both") == 1 && samplers_first(s, "three") == 2,
-	      "an epoch is one of its first input's data set");
+	      "an epoch belongs to the data set of its line's first input");
 	ok(samplers_find(s, "negatives") == 2 && samplers_find(s, "") == 0 &&
 	   samplers_find(s, "?") == SAMPLER_NONE);
 	p = samplers_take(s, "both", 1);
@@ -195,20 +195,21 @@ test_lines(void)
 	   !places_follow(&q, 1, &p));
 	named(samplers_left(s, "both", 1) == 1 &&
 	      samplers_left(s, "both", 0) == 7,
-	      "the other data set goes round meanwhile");
+	      "the shorter data set begins again within the epoch");
 	samplers_free(s);
 
 	s = make(0, 2, true);
 	named(samplers_left(s, "both", 0) == 3 &&
 	      samplers_left(s, NULL, 0) == 10,
-	      "an epoch ends with that of a data set that ends it");
+	      "an epoch ends with the data set that is set to end it");
 	samplers_free(s);
 
 	s = samplers_new(model, 0);
 	add(s, (struct sampler_options){ .batch = 4 }, 9, 1, false);
 	add(s, (struct sampler_options){ .batch = 4 }, 9, 2, false);
 	named(samplers_first(s, "three") == 1 && samplers_taken(s, NULL) == 0,
-	      "or of the first one that is the coordinator's");
+	      "an epoch belongs to the first data set that the coordinator "
+	      "has");
 	samplers_free(s);
 }
 
@@ -219,10 +220,10 @@ test_rounds(void)
 	struct places p = samplers_take(s, "both", 1);
 
 	named(p.batches == 3 && p.first[1] == 0,
-	      "a round takes as many as are left of the shortest epoch");
+	      "a round takes the batches that are left of the shortest epoch");
 	p = samplers_take(s, "both", 1);
 	named(p.batches == 3 && p.first[0] == 3 && p.first[1] == 3,
-	      "and the next one is of the next epoch");
+	      "the next round takes batches of the next epoch");
 	p = samplers_take(s, NULL, 1);
 	ok(p.batches == 4 && p.first[0] == 6);
 	samplers_return(s, &p);
@@ -273,14 +274,14 @@ test_positions(void)
 	samplers_copy_position(&p, &v, &copy);
 	while (cut < copy.size && !reads(to, &copy, cut))
 		cut++;
-	named(cut == copy.size, "no part of a position is one");
+	named(cut == copy.size, "a position that is cut short is refused");
 	named(reads(to, &copy, copy.size) &&
 	      samplers_take(to, "three", 1).first[1] == 5 &&
 	      samplers_take(to, NULL, 1).first[0] == 6 &&
 	      samplers_reads(to).of[1].records == 2,
-	      "each data set goes on where it was");
+	      "each data set continues at its position");
 	named(!reads(two, &copy, copy.size) && why.kind == FAIL_CONFIG,
-	      "that of others is another");
+	      "a position of other data sets is refused");
 	pack_release(&p);
 	pack_release(&copy);
 	samplers_free(s);
@@ -304,9 +305,10 @@ test_old(void)
 	ok(reads(s, &p, p.size));
 	q = samplers_take(s, NULL, 1);
 	named(q.first[0] == 8 && q.batches == 2,
-	      "a step of old that came back has its batches");
+	      "a returned step of an older position keeps its batches");
 	q = samplers_take(s, NULL, 1);
-	named(q.first[0] == 18 && q.batches == 2, "and so has the next one");
+	named(q.first[0] == 18 && q.batches == 2,
+	      "the step after a returned one keeps its batches");
 	pack_release(&p);
 	samplers_free(s);
 }
@@ -327,7 +329,7 @@ main(void)
 	}
 	for (uint64_t seed = 0; seed < 100 && good; seed++)
 		good = run(seed);
-	named(good, "every record once in an epoch of each data set");
+	named(good, "every record comes once in an epoch of each data set");
 	test_lines();
 	test_rounds();
 	test_reads();

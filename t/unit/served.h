@@ -26,7 +26,7 @@ served_welcome(uint64_t now)
 	m.welcome.life = 1;
 	named(says(SERVER, MESSAGE_HELLO) &&
 	      client_receive(client, SERVER, &m, now, &f) == 0 &&
-	      client_ready(client), "the server lets the client in");
+	      client_ready(client), "the server accepts the client");
 }
 
 /* Begins with a model without tables, on one server. */

@@ -429,10 +429,11 @@ other_runs(void)
 		   "coordinator was heard 500 ms ago"));
 	now++;
 	named(tell(OTHER, m) == MESSAGE_WELCOME,
-	      "a silent coordinator loses its servers");
+	      "a coordinator that is silent for a lease loses its servers");
 	begin_run();
 	tell(COORD, (struct message){ .kind = MESSAGE_BYE });
-	named(tell(OTHER, m) == MESSAGE_WELCOME, "and so does one that left");
+	named(tell(OTHER, m) == MESSAGE_WELCOME,
+	      "a coordinator that has left loses its servers");
 }
 
 static void
@@ -442,18 +443,20 @@ once(void)
 	ok(applied(0));
 	ok(pushed(push(10)) == OUTCOME_APPLIED && applied(1));
 	named(pushed(push(10)) == OUTCOME_DUP && applied(1),
-	      "a repeat is not applied");
+	      "a repeated push is not applied");
 	ok(pushed(push(12)) == OUTCOME_APPLIED && applied(2));
 	equals(said.m.values.version, 2);
 	struct message m = push(13);
 
 	m.push.version = 1;
 	ok(pushed(m) == OUTCOME_APPLIED && said.m.values.staleness == 1);
-	named(pushed(push(9)) == OUTCOME_DUP, "below the mark all has ended");
+	named(pushed(push(9)) == OUTCOME_DUP,
+	      "a push below the low watermark is a duplicate");
 	equals(tell(COORD, mark(20)), MESSAGE_OK);
 	ok(pushed(push(19)) == OUTCOME_DUP && applied(3));
 	equals(tell(COORD, mark(5)), MESSAGE_OK);
-	named(pushed(push(19)) == OUTCOME_DUP, "a mark never goes back");
+	named(pushed(push(19)) == OUTCOME_DUP,
+	      "the low watermark never goes back");
 	equals(pushed(push(20 + WINDOW)), OUTCOME_LATER);
 	ok(pushed(push(UINT64_MAX)) == OUTCOME_LATER && applied(3));
 	ok(pushed(push(20 + WINDOW - 1)) == OUTCOME_APPLIED && applied(4));
@@ -461,18 +464,19 @@ once(void)
 	equals(tell(COORD, void_steps(25, 2)), MESSAGE_OK);
 	named(pushed(push(25)) == OUTCOME_VOID &&
 	      pushed(push(26)) == OUTCOME_VOID && applied(4),
-	      "what was given up is not applied");
+	      "pushes of void steps are not applied");
 	equals(pushed(push(27)), OUTCOME_APPLIED);
 	named(tell(COORD, void_steps(15, 6)) == MESSAGE_OK &&
 	      pushed(push(20)) == OUTCOME_VOID,
-	      "void steps below the mark do no harm");
+	      "a void range that begins below the watermark voids the steps "
+	      "above it");
 	ok(refuses(COORD, void_steps(20, WINDOW + 1), FAIL_PROTOCOL,
 		   "steps beyond the window"));
 	ok(refuses(COORD, void_steps(UINT64_MAX, 2), FAIL_PROTOCOL,
 		   "steps beyond the window"));
 	equals(tell(COORD, mark(20 + WINDOW)), MESSAGE_OK);
 	named(pushed(push(25 + WINDOW)) == OUTCOME_APPLIED,
-	      "the window moves on, and forgets");
+	      "a void step is forgotten when the window has passed it");
 	ok(strstr(server_state(server), "6 pushes applied, 4 repeats"));
 }
 
@@ -534,12 +538,13 @@ no_examples(void)
 	m = push(11);
 	m.push.examples = 0;
 	m.frame[0] = m.frame[1] = (struct frame){ 0 };
-	named(pushed(m) == OUTCOME_APPLIED, "a push of no examples counts");
+	named(pushed(m) == OUTCOME_APPLIED,
+	      "a push without examples is accepted");
 	named(said.m.values.version == 1 && said.m.values.staleness == 0,
-	      "it is no newer version");
-	named(applied(1), "it changes nothing");
+	      "a push without examples makes no new version");
+	named(applied(1), "a push without examples changes nothing");
 	named(pushed(m) == OUTCOME_DUP && pushed(push(11)) == OUTCOME_DUP,
-	      "the step has ended");
+	      "a push without examples ends its step");
 }
 
 static void
@@ -582,9 +587,9 @@ nonsense(void)
 	m = pushpull(10);
 	m.frame[1] = (struct frame){ beyond, 2, NULL };
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "malformed keys"));
-	named(applied(0), "nothing of all that was applied");
+	named(applied(0), "no malformed push was applied");
 	named(pushed(push(10)) == OUTCOME_APPLIED && applied(1),
-	      "and the step can still be");
+	      "the step of the malformed pushes can still be applied");
 	m = push(11);
 	m.push.rate = message_float_bits(2);
 	m.push.examples = 2;
@@ -603,7 +608,7 @@ nonsense(void)
 	ok(refuses(COORD, m, FAIL_PROTOCOL, "a plan without this server"));
 	ok(refuses(WORKER, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
 	equals(tell(COORD, plan_message()), MESSAGE_OK);
-	named(applied(0), "a new plan begins anew");
+	named(applied(0), "a new plan begins with initial values");
 }
 
 static void
@@ -613,7 +618,7 @@ together(void)
 	ok(pushed(pushpull(10)) == OUTCOME_APPLIED && said.count == 7 &&
 	   said.value[6] == -7);
 	named(pushed(pushpull(10)) == OUTCOME_DUP && said.value[6] == -7,
-	      "a repeat is not applied, but still pulls");
+	      "a repeated push is not applied, and its pull is answered");
 }
 
 /* Each message has a codec of its own. */
@@ -629,10 +634,12 @@ codecs(void)
 	   said_narrow(1));
 	named(pushed(push(11)) == OUTCOME_APPLIED && applied(2) &&
 	      pushed(narrow(push(12))) == OUTCOME_APPLIED && applied(3),
-	      "both may come by turns");
+	      "pushes of floats and of bfloat16 may alternate");
 	ok(pushed(narrow(pushpull(13))) == OUTCOME_APPLIED && said_narrow(4));
 	named(pushed(narrow(pushpull(13))) == OUTCOME_DUP && said_narrow(4) &&
-	      applied(4), "a repeat is not applied, but still pulls");
+	      applied(4),
+	      "a repeated push in bfloat16 is not applied, and its pull is "
+	      "answered");
 	tell(COORD, void_steps(14, 1));
 	equals(pushed(narrow(push(14))), OUTCOME_VOID);
 	equals(pushed(narrow(push(13 + WINDOW))), OUTCOME_LATER);
@@ -659,7 +666,7 @@ codecs(void)
 	m.push.coded = 2;
 	ok(refuses(WORKER, m, FAIL_PROTOCOL,
 		   "the coding of a gradient is 0 or 1, not 2"));
-	named(applied(4), "what is wrong changes nothing");
+	named(applied(4), "no malformed push was applied");
 
 	m = cut(MESSAGE_FREEZE, 3);
 	m.cut.step = 20;
@@ -681,7 +688,7 @@ cuts(void)
 	pushed(push(11));
 	equals(tell(COORD, cut(MESSAGE_FREEZE, 3)), MESSAGE_OK);
 	named(tell(WORKER, pull(3)) == MESSAGE_VALUES && said.value[0] == -1,
-	      "a cut stays as it was, also when it is asked for again");
+	      "a cut keeps its values, even if it is asked for again");
 	ok(applied(2));
 	equals(tell(COORD, cut(MESSAGE_THAW, 3)), MESSAGE_OK);
 	equals(tell(COORD, cut(MESSAGE_THAW, 3)), MESSAGE_OK);
@@ -713,12 +720,12 @@ late_pushes(void)
 	ok(tell(WORKER, pull(1)) == MESSAGE_VALUES && said.value[0] == -1);
 	named(pushed(push(14)) == OUTCOME_APPLIED &&
 	      tell(WORKER, pull(1)) == MESSAGE_VALUES && said.value[0] == -1,
-	      "the first push above a cut is not in it");
+	      "a cut does not have the first push above it");
 	equals(pushed(push(11)), OUTCOME_APPLIED);
 	equals(pushed(push(11)), OUTCOME_DUP);
 	equals(pushed(push(13)), OUTCOME_APPLIED);
 	named(tell(WORKER, pull(1)) == MESSAGE_VALUES && said.value[0] == -2,
-	      "a late one below it is, once");
+	      "a cut gets a late push below it once");
 	ok(tell(WORKER, pull(WIRE_NONE)) == MESSAGE_VALUES &&
 	   said.value[0] == -4);
 	equals(tell(COORD, void_steps(10, 1)), MESSAGE_OK);
@@ -726,7 +733,7 @@ late_pushes(void)
 	named(tell(COORD, cut(MESSAGE_SAVE, 1)) == 0 &&
 	      server_job(server, &job) && job.array[0].updates == 2 &&
 	      job.array[0].piece[0].data[2] == -2,
-	      "nor is one that was given up");
+	      "a cut does not have a void step");
 }
 
 static void
@@ -749,7 +756,7 @@ files(void)
 	ok(refuses(COORD, m, FAIL_PROTOCOL, "not a name of a checkpoint"));
 	ok(!server_job(server, &job));
 	named(tell(COORD, cut(MESSAGE_SAVE, 1)) == 0,
-	      "a save is answered when it is done");
+	      "a save is not answered before it is written");
 	ok(server_job(server, &job) && job.kind == JOB_SAVE &&
 	   strcmp(job.name, "ckpt-00000011") == 0 && job.parts == 1 &&
 	   job.part == 0);
@@ -781,7 +788,8 @@ files(void)
 	ok(server_job(server, &job) && job.kind == JOB_SAVE);
 	m = cut(MESSAGE_LOAD, WIRE_NONE);
 	m.blob.size = 0;
-	named(tell(COORD, m) == 0, "what is being saved is of what goes");
+	named(tell(COORD, m) == 0,
+	      "LOAD waits for the save that is being written");
 	ok(refuses(COORD, cut(MESSAGE_SAVE, 1), FAIL_AGAIN,
 		   "the cut goes first"));
 	server_saved(server, &job, &part, NULL);
@@ -858,7 +866,8 @@ deaf(void)
 	unread++;
 	ok(refuses(WORKER, pull(WIRE_NONE), FAIL_PROTOCOL, why));
 	ok(refuses(WORKER, pushpull(10), FAIL_PROTOCOL, why));
-	named(pushed(push(11)) == OUTCOME_APPLIED, "a push takes no room");
+	named(pushed(push(11)) == OUTCOME_APPLIED,
+	      "a push without a pull is applied, though answers are unread");
 	unread = 0;
 	ok(applied(1));
 	ok(pushed(pushpull(10)) == OUTCOME_APPLIED && applied(2));
@@ -930,7 +939,7 @@ idle(void)
 	other.blob.data = "some other run !";
 	look_first();
 	named(waits("its coordinator has not connected for 1 s"),
-	      "a server that nobody calls has an end");
+	      "a server without a coordinator ends");
 	ok(server_check_idle(server, 0, NULL, &f) == 0);
 	ok(server_check_idle(server, IDLE, "tcp://h:1", &f) < 0 &&
 	   strstr(f.text, "its coordinator tcp://h:1 has not connected"));
@@ -941,26 +950,28 @@ idle(void)
 	ok(!passes(3 * IDLE, COORD, MESSAGE_PING, &f));
 	named(passes(2 * IDLE, WORKER, MESSAGE_PING, &f) &&
 	      strstr(f.text, "its coordinator has been silent for 1 s"),
-	      "and one whose coordinator is silent, whoever else is not");
+	      "a server whose coordinator is silent ends, although workers "
+	      "are not");
 
 	begin_run();
 	server_look(server, now);
 	now += 100 * IDLE;
 	server_look(server, now);
 	named(waits("been silent"),
-	      "what passes while nobody looks does not count");
+	      "a pause of the server does not count as silence");
 
 	begin_run();
 	tell(COORD, (struct message){ .kind = MESSAGE_BYE });
 	ok(server_run_over(server));
 	named(!passes(3 * IDLE, 0, MESSAGE_PING, &f),
-	      "one that was kept waits for the next coordinator");
+	      "a server whose run is over waits for the next coordinator");
 	tell(OTHER, other);
 	ok(!passes(3 * IDLE, 0, MESSAGE_PING, &f));
 	other = plan_message();
 	other.blob.data = "some other run !";
 	equals(tell(OTHER, other), MESSAGE_OK);
-	named(waits("been silent"), "and not for that one for ever");
+	named(waits("been silent"),
+	      "a server does not wait for the next coordinator for ever");
 }
 
 /* A coordinator that ends before its run has begun ends no run. */
@@ -975,7 +986,7 @@ left_early(void)
 	equals(tell(OTHER, other), MESSAGE_WELCOME);
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_BYE }) == MESSAGE_OK);
 	named(!server_run_over(server) && waits("been silent"),
-	      "a coordinator of another run does not end ours");
+	      "BYE of another run's coordinator does not end the run");
 	equals(tell(COORD, again), MESSAGE_WELCOME);
 	begin_run();
 	now += LEASE + 1;
@@ -988,12 +999,14 @@ left_early(void)
 	equals(tell(OTHER, again), MESSAGE_WELCOME);
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_BYE }) == MESSAGE_OK);
 	named(!server_run_over(server) && waits("been silent"),
-	      "nor does one that was started again, and has not gone on");
+	      "BYE of a restarted coordinator before its plan does not end "
+	      "the run");
 	begin_run();
 	equals(tell(OTHER, again), MESSAGE_WELCOME);
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_STOP }) ==
 	   MESSAGE_OK);
-	named(server_run_over(server), "but it may say that all is done");
+	named(server_run_over(server),
+	      "STOP of a restarted coordinator ends the run");
 }
 
 /* ---- rounds ---- */
@@ -1051,21 +1064,21 @@ rounds(void)
 	tell(COORD, commit(10));
 	named(said.peer == WORKER && said.m.kind == MESSAGE_VALUES &&
 	      said.m.request == 5 && said.value[6] == -7,
-	      "and is answered when that is committed");
-	named(applied(1), "two slots are one update, of their mean");
+	      "the waiting pull is answered when its round is committed");
+	named(applied(1),
+	      "a round of two replicas is one update by their mean");
 	ok(tell(COORD, commit(10)) == MESSAGE_OK && applied(1));
 	again.cut.step = 10;
 	ok(refuses(COORD, again, FAIL_AGAIN, "steps up to 10 are applied"));
 	named(tell(COORD, plan_message()) == MESSAGE_OK &&
-	      said.m.ok.above == 11, "a round that was committed is known to "
-	      "a coordinator that has forgotten it");
+	      said.m.ok.above == 11,
+	      "a restarted coordinator learns which round was committed");
 	equals(pushed(replica(10, 0, 1)), OUTCOME_DUP);
 	late.pull.after = 13;
 	server_receive(server, WORKER, &late, now);
 	tell(COORD, void_steps(11, 2));
 	named(said.peer == WORKER && said.m.kind == MESSAGE_VALUES &&
-	      said.count == 7,
-	      "a step that was given up is waited for no longer");
+	      said.count == 7, "a pull no longer waits for a void step");
 	equals(pushed(replica(12, 0, 1)), OUTCOME_VOID);
 	equals(pushed(replica(13, 0, 1)), OUTCOME_STAGED);
 

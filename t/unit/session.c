@@ -49,7 +49,7 @@ peers(void)
 	   session_sender(s, 6) == SENDER_CLIENT &&
 	   session_sender(s, 7) == SENDER_STANDBY);
 	named(session_sender(s, 8) == SENDER_OUSTED,
-	      "a coordinator that has not been let in has no server");
+	      "a coordinator that was not accepted has no rights");
 	session_remove(s, 6);
 	equals(session_sender(s, 6), SENDER_STRANGER);
 	fail(&f, FAIL_AGAIN, "no plan yet");
@@ -58,14 +58,14 @@ peers(void)
 	   last_posted->m.refused.status == FAIL_AGAIN &&
 	   strcmp(last_posted->text, "no plan yet") == 0);
 	session_refuse(s, 0, &pull, &f);
-	named(silent(), "what was replayed is answered to nobody");
+	named(silent(), "a replayed request is answered to no peer");
 	named(session_has(s, 7) && says(7, MESSAGE_PING) && silent(),
-	      "whether one is there is found out by saying something");
+	      "a ping checks whether a peer is there");
 	post_deaf = 7;
 	named(!session_has(s, 7) && session_sender(s, 7) == SENDER_STRANGER,
-	      "one to whom nothing can be said has left");
+	      "a peer that cannot be reached has left");
 	named(!session_has(s, 99) && silent(),
-	      "one that never came is not looked for");
+	      "an unknown peer is sent no ping");
 	unread = (size_t)256 << 20;
 	equals(session_check_unread(s, 7, &f), 0);
 	unread++;
@@ -81,14 +81,14 @@ crowd(void)
 	for (uint64_t i = 1; i < 65536; i++)
 		session_add(s, i, ROLE_WORKER);
 	named(session_make_room(s, &f) == 0 && silent(),
-	      "while there is room nobody is asked");
+	      "while there is room no peer is sent a ping");
 	session_add(s, 65536, ROLE_WORKER);
 	ok(session_make_room(s, &f) < 0 && f.kind == FAIL_AGAIN);
 	nobody_here = true;
 	named(session_make_room(s, &f) == 0 &&
 	      session_sender(s, 2) == SENDER_STRANGER &&
 	      session_sender(s, 3) == SENDER_CLIENT,
-	      "those who have left make room");
+	      "peers that have left make room");
 	nobody_here = false;
 	session_free(s);
 }
@@ -111,9 +111,11 @@ coordinators(void)
 	ok(session_coordinator(s) == 0 && session_term(s) == 0);
 	ok(come(5, false, 3, 100) == 0 && session_coordinator(s) == 5 &&
 	   session_sender(s, 5) == SENDER_COORDINATOR);
-	named(session_term(s) == 0, "another run's term is not ours");
+	named(session_term(s) == 0, "the term of another run does not count");
 	session_end_run(s);
-	named(!session_run_over(s), "only the coordinator of our run ends it");
+	named(!session_run_over(s),
+	      "a run is not over before its coordinator has claimed the "
+	      "server");
 	session_claim(s, 3);
 	equals(session_term(s), 3);
 	ok(come(6, true, 2, 200) < 0 && f.kind == FAIL_AGAIN &&
@@ -121,18 +123,21 @@ coordinators(void)
 	ok(come(6, true, 4, 200) == 0 && session_term(s) == 4);
 	named(session_sender(s, 5) == SENDER_OUSTED &&
 	      session_sender(s, 6) == SENDER_COORDINATOR,
-	      "the one that was greeted last has the server");
+	      "the coordinator that was accepted last has the rights");
 	ok(session_check_term(s, 3, &f) < 0 &&
 	   session_check_term(s, 4, &f) == 0);
 	named(come(7, false, 1, 200 + LEASE) < 0 && f.kind == FAIL_AGAIN,
-	      "a run whose coordinator was heard keeps its server");
+	      "a run whose coordinator was heard within a lease keeps its "
+	      "server");
 	session_received(s, 250);
 	ok(come(7, false, 1, 250 + LEASE) < 0);
 	named(come(7, false, 1, 251 + LEASE) == 0 &&
 	      session_coordinator(s) == 7,
-	      "one that was silent for more than a lease does not");
+	      "a run whose coordinator was silent for longer loses its "
+	      "server");
 	session_end_run(s);
-	named(!session_run_over(s), "and its run is not over by another's end");
+	named(!session_run_over(s),
+	      "the end of another run does not end this one");
 	session_release(s);
 	equals(come(8, false, 1, 252 + LEASE), 0);
 	session_free(s);
@@ -145,14 +150,15 @@ ends(void)
 	come(5, true, 3, 100);
 	session_claim(s, 3);
 	session_leave(s, 2);
-	named(!session_run_over(s), "one of a term that is over ends nothing");
+	named(!session_run_over(s),
+	      "BYE of an older term does not end the run");
 	session_claim(s, 3);
 	session_leave(s, 3);
 	named(session_run_over(s) && !session_has_run(s, 1000),
-	      "the run is over when its coordinator has left");
+	      "a run whose coordinator has left is over");
 	equals(come(6, false, 1, 101), 0);
 	session_claim(s, 1);
-	named(!session_run_over(s), "the next run is not");
+	named(!session_run_over(s), "the next run is not over");
 	session_end_run(s);
 	ok(session_run_over(s));
 	session_free(s);
@@ -167,7 +173,7 @@ has_run(void)
 	post_clear();
 	ok(session_has_run(s, 1000) && says(5, MESSAGE_PING));
 	named(session_has_run(s, 1249) && silent(),
-	      "a coordinator is looked for four times a second");
+	      "a coordinator is sent PING at most four times a second");
 	ok(session_has_run(s, 1250) && says(5, MESSAGE_PING));
 	ok(session_has_run(s, 1000 + LEASE) &&
 	   !session_has_run(s, 1001 + LEASE));
@@ -181,16 +187,16 @@ static void
 idleness(void)
 {
 	begin();
-	named(!session_look(s, 250, 1000), "nobody has had a use for it");
+	named(!session_look(s, 250, 1000), "a new server has no idle time");
 	ok(!session_idle(s, 100) && !session_idle(s, 0));
 	session_need(s);
 	named(!session_look(s, 250, 1249) && session_look(s, 250, 1250),
-	      "it looks as often as it is to");
+	      "the server looks at the interval that it was given");
 	ok(!session_look(s, 250, 1500) && session_idle(s, 250) &&
 	   !session_idle(s, 251) && !session_idle(s, 0));
 	session_look(s, 250, 61500);
 	named(session_idle(s, 500) && !session_idle(s, 501),
-	      "time in which it could not look does not count");
+	      "a pause of the server does not count as idle time");
 	session_received(s, 61600);
 	ok(session_look(s, 250, 61750) && !session_idle(s, 1));
 	come(5, true, 3, 61750);
@@ -198,7 +204,7 @@ idleness(void)
 	session_leave(s, 3);
 	session_look(s, 250, 62000);
 	named(session_look(s, 250, 62250) && !session_idle(s, 1),
-	      "one that was left to others waits for them");
+	      "a server whose run is over has no idle time");
 	session_claim(s, 4);
 	session_look(s, 250, 62500);
 	ok(session_idle(s, 250));

@@ -251,10 +251,10 @@ bad_pushes(struct fixture *x)
 	free(g);
 	free(at);
 	named(sizes, "a gradient of another size is refused");
-	named(finite, "and one that is not finite");
-	named(short_keys, "and one whose keys do not fit");
-	named(pulls, "and so is a pull of them");
-	named(say(x, NULL, x->fixture.w), "and nothing has changed");
+	named(finite, "a gradient that is not finite is refused");
+	named(short_keys, "a gradient with malformed keys is refused");
+	named(pulls, "a pull with malformed keys is refused");
+	named(say(x, NULL, x->fixture.w), "refused requests change nothing");
 }
 
 /* Does a pull in bfloat16 give the nearest values? */
@@ -321,10 +321,12 @@ narrow(struct fixture *x)
 	}
 	free(at);
 	free(bytes);
-	named(pulls, "bfloat16 of values is pulled");
-	named(sizes && finite, "nothing of another size, or not finite");
+	named(pulls, "pulled values are rounded to bfloat16");
+	named(sizes && finite,
+	      "a bfloat16 gradient of another size, or not finite, is "
+	      "refused");
 	named(pushes && say(x, NULL, x->fixture.w),
-	      "gradients count as they come");
+	      "a bfloat16 gradient is applied as its floats");
 }
 
 /* Do the arrays of a snapshot for a checkpoint have the rows of w? */
@@ -379,14 +381,16 @@ cuts(struct fixture *x, size_t servers)
 				   shape_size(x->fixture.variable[v].shape));
 	push_all(x, 1, 0);
 	push_all(x, 3, .25f);
-	named(say(x, cut, then), "a cut stays as it was");
-	named(say(x, NULL, x->fixture.w), "while training goes on");
+	named(say(x, cut, then), "a cut keeps its values during training");
+	named(say(x, NULL, x->fixture.w),
+	      "the values beside a cut have all updates");
 	named(arrays_are(x, cut, then, servers),
-	      "a checkpoint of it is whole rows of the same");
+	      "a checkpoint of a cut has the cut's rows");
 	for (size_t s = 0; s < servers; s++)
 		shard_snapshot_free(cut[s]);
 	push_all(x, 1, 0);
-	named(say(x, NULL, x->fixture.w), "and without it");
+	named(say(x, NULL, x->fixture.w),
+	      "the values after the cut's release have all updates");
 	for (size_t v = 0; v < x->fixture.variables; v++)
 		free(then[v]);
 	free(then);
@@ -401,10 +405,11 @@ one_plan(const char *partitioner, size_t servers)
 	begin(&x, model, partitioner, servers);
 	first_values(&x);
 	named(say(&x, NULL, x.fixture.w),
-	      "first values are the same for any number of servers");
+	      "initial values are the same for any number of servers");
 	named(push_all(&x, 1, 0) && push_all(&x, 3, 0) &&
-	      push_all(&x, 1, .125f), "pushes are counted");
-	named(say(&x, NULL, x.fixture.w), "gradients are applied, exactly");
+	      push_all(&x, 1, .125f), "every push is applied");
+	named(say(&x, NULL, x.fixture.w),
+	      "the values equal those of the exact arithmetic");
 	bad_pushes(&x);
 	narrow(&x);
 	cuts(&x, servers);
@@ -447,7 +452,7 @@ narrow_stays(void)
 		refcount_drop(v[i].hold);
 		free(was[i]);
 	}
-	named(same, "what is on its way is not written to");
+	named(same, "pulled values that wait to be sent do not change");
 	end(&x);
 }
 
@@ -529,10 +534,11 @@ restores(void)
 	snprintf(path, sizeof(path), "%s/ckpt-00000005", dir);
 	from = checkpoint_open(path, true, &f);
 	ok(from && restore(y.shard[0], from) == 0);
-	named(same_shards(&x, &y), "what was saved is restored");
+	named(same_shards(&x, &y), "a restored shard equals the saved one");
 	push_ones(&x);
 	push_ones(&y);
-	named(same_shards(&x, &y), "with its slots, and goes on the same");
+	named(same_shards(&x, &y),
+	      "a restored shard has its slots, and trains on alike");
 	end(&y);
 
 	begin(&y, with_slots, "fixed:4", 3);
@@ -541,13 +547,14 @@ restores(void)
 	end(&x);
 	begin(&x, with_slots, "none", 1);
 	ok(from && restore(x.shard[0], from) == 0);
-	named(same_shards(&x, &y), "also under another plan");
+	named(same_shards(&x, &y),
+	      "a checkpoint can be restored under another plan");
 	end(&x);
 	end(&y);
 
 	begin(&y, model, "none", 1);
 	named(from && restore(y.shard[0], from) < 0 &&
-	      f.kind == FAIL_DATA, "but not into another model");
+	      f.kind == FAIL_DATA, "a checkpoint of another model is refused");
 	end(&y);
 	checkpoint_close(from);
 	equals(checkpoint_remove(dir, "ckpt-00000005", &f), 0);
@@ -680,8 +687,9 @@ late_steps(void)
 		end(&other);
 		end(&every);
 	}
-	named(below, "a cut is of the steps below it, whenever they come");
-	named(all, "and what goes on has them all");
+	named(below,
+	      "a cut has exactly the steps below it, whenever they come");
+	named(all, "the shard beside the cuts has all steps");
 }
 
 /* A table of several chunks, of which the last one is smaller. */
@@ -775,15 +783,16 @@ several_chunks(size_t width)
 	value = x.fixture.w[x.plan.piece[0].variable];
 	for (int i = 0; i < 10; i++)
 		good = good && push_some(&x, &rng, momentum, value);
-	named(good, "values are as they are when they are asked for, of rows "
-	      "that were named before");
+	named(good,
+	      "pulled rows have their newest values, although the keys came "
+	      "before the updates");
 	cut = shard_snapshot_new(x.shard[0]);
 	then = mem_copy(value, floats * sizeof(*then));
 	for (int i = 0; i < 10; i++)
 		good = good && push_some(&x, &rng, momentum, value);
-	named(good, "and so is each, in whichever chunk it lies");
+	named(good, "rows in every chunk have their newest values");
 	named(cut_is(cut, then, floats),
-	      "a cut stays as it was, in all chunks");
+	      "a cut keeps its values in all chunks");
 	shard_snapshot_free(cut);
 	free(then);
 	free(momentum);
@@ -817,7 +826,7 @@ counts(void)
 	ok(from && restore(y.shard[0], from) == 0);
 	cut = shard_snapshot_new(y.shard[0]);
 	named(shard_snapshot_arrays(cut, &count)->updates == 2,
-	      "of shards that become one the most updates count");
+	      "of joined shards the larger number of updates counts");
 	shard_snapshot_free(cut);
 	checkpoint_close(from);
 	equals(checkpoint_remove(dir, "ckpt-00000005", &f), 0);
@@ -849,9 +858,10 @@ too_many(void)
 	struct shard_rows *read = shard_rows_new(x.shard[0]);
 
 	equals(shard_rows_read(read, part, &keys, &f), 0);
-	named(read->list[0].room >= rows, "millions of rows are read");
+	named(read->list[0].room >= rows, "millions of keys are read");
 	shard_rows_forget(read);
-	named(read->list[0].room == 0, "and their numbers are not kept");
+	named(read->list[0].room == 0,
+	      "the memory of millions of keys is returned");
 	pack_reset(&x.keys);
 	keys_write(&x.keys, row, rows + 1, 0);
 	keys.data = x.keys.data;
@@ -859,7 +869,7 @@ too_many(void)
 	ok(shard_rows_read(read, part, &keys, &f) < 0 &&
 	   f.kind == FAIL_PROTOCOL &&
 	   strcmp(f.text, "rows of more than 64 MiB") == 0);
-	named(read->list[0].room == 0, "nothing is taken for too many");
+	named(read->list[0].room == 0, "keys of too many rows take no memory");
 	shard_rows_free(read);
 	free(row);
 	end(&x);

@@ -48,39 +48,43 @@ test_places(void)
 	w_at = to[1].offset;
 	named(x_at % SHARED_ALIGN == 0 && w_at % SHARED_ALIGN == 0 &&
 	      from[0].offset % SHARED_ALIGN == 0 && from[0].offset != w_at,
-	      "each array has a place of its own, which is aligned");
-	named(!to[0].unchanged && !to[1].unchanged, "all of them are new");
+	      "each array has an aligned place of its own");
+	named(!to[0].unchanged && !to[1].unchanged,
+	      "all arrays of the first request are new");
 	seen = map(s);
-	named(memcmp(seen + w_at, w, sizeof(w)) == 0, "what is sent is there");
+	named(memcmp(seen + w_at, w, sizeof(w)) == 0,
+	      "the program sees the sent array in its place");
 
 	memcpy(seen + from[0].offset, (float[3]){ 4, 5, 6 }, sizeof(g));
 	shared_arrays_receive(s, &c, from);
-	named(g[0] == 4 && g[2] == 6, "what is wanted comes from there");
+	named(g[0] == 4 && g[2] == 6,
+	      "the wanted array is read from its place");
 
 	x[5] = 7;
 	equals(shared_arrays_send(s, 0, &c, &to, &from, &f), 0);
 	named(to[0].offset == x_at && to[1].offset == w_at,
-	      "places are the same in the next request");
+	      "arrays keep their places in the next request");
 	named(!to[0].unchanged && to[1].unchanged,
-	      "what has not changed is told");
+	      "an array that has not changed is marked");
 	seen[w_at] ^= 1;
 	equals(shared_arrays_send(s, 0, &c, &to, &from, &f), 0);
 	named(!to[1].unchanged && memcmp(seen + w_at, w, sizeof(w)) == 0,
-	      "what the program has changed is written again");
+	      "an array that the program has overwritten is written again");
 
 	sent[0] = array("x", 1000, x);
 	equals(shared_arrays_send(s, 0, &c, &to, &from, &f), 0);
 	named(to[0].offset > x_at && to[1].offset == w_at,
-	      "one that has grown is elsewhere, others stay");
+	      "an array that has grown gets a new place, and the others keep "
+	      "theirs");
 	x_at = to[0].offset;
 	sent[0] = array("x", 900, x);
 	equals(shared_arrays_send(s, 0, &c, &to, &from, &f), 0);
 	named(to[0].offset == x_at && !to[0].unchanged,
-	      "one that has shrunk is not");
+	      "an array that has shrunk keeps its place");
 	sent[0] = array("x", 0, x);
 	sent[0].shape.dim[0] = 0;
 	equals(shared_arrays_send(s, 0, &c, &to, &from, &f), 0);
-	named(to[0].offset == x_at, "one of nothing has a place");
+	named(to[0].offset == x_at, "an empty array has a place");
 	shared_arrays_free(s);
 }
 
@@ -105,7 +109,8 @@ test_areas(void)
 	at[1] = to[1]->offset;
 	named(at[0] != at[1] && from[0]->offset != from[1]->offset &&
 	      to[0]->offset == at[0], "each area has places of its own");
-	named(to[1]->unchanged, "what the other area has is told");
+	named(to[1]->unchanged,
+	      "an array that another area had unchanged is marked");
 	seen = map(s);
 	equals(memcmp(seen + at[1], w, sizeof(w)), 0);
 	memcpy(seen + from[0]->offset, (float[3]){ 4, 5, 6 }, sizeof(g));
@@ -113,15 +118,17 @@ test_areas(void)
 	shared_arrays_receive(s, &c, from[0]);
 	equals(g[0], 4);
 	shared_arrays_receive(s, &c, from[1]);
-	named(g[0] == 7, "what is wanted comes from the area that is said");
+	named(g[0] == 7,
+	      "the wanted array is read from the area of its request");
 	w[0] = 5;
 	equals(shared_arrays_send(s, 0, &c, &to[0], &from[0], &f), 0);
 	named(!to[0]->unchanged && to[0]->offset == at[0],
-	      "what has changed since the last request, in the other area");
+	      "an array that changed since the last request is not marked");
 	w[0] = 1;
 	equals(shared_arrays_send(s, 1, &c, &to[1], &from[1], &f), 0);
 	named(!to[1]->unchanged,
-	      "it is not as it was then, though its area has it");
+	      "an array that differs from the last request is not marked, "
+	      "although its area has it");
 	munmap(seen, shared_arrays_size(s));
 	shared_arrays_free(s);
 }
@@ -141,17 +148,20 @@ test_seals(void)
 	struct fail f;
 
 	ok(s && shared_memory_take(s, 100, &at, &f) == 0 && at == 0);
-	named(refused(ftruncate(file, 0)), "it cannot be cut short");
-	named(refused(ftruncate(file, (off_t)1 << 41)), "nor made larger");
+	named(refused(ftruncate(file, 0)),
+	      "the program cannot shorten the shared file");
+	named(refused(ftruncate(file, (off_t)1 << 41)),
+	      "the program cannot lengthen the shared file");
 	named(refused(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE)),
-	      "nor sealed against us");
+	      "the program cannot seal the shared file");
 	ok(shared_memory_take(s, 1, &more, &f) == 0 && more == 128);
 	equals(shared_memory_take(s, 5000000, &large, &f), 0);
 	memset(shared_memory_at(s, large), 1, 5000000);
 	named(*(char *)shared_memory_at(s, large + 4999999) == 1,
-	      "there is memory for all that was taken");
+	      "all memory that was taken can be written");
 	named(shared_memory_take(s, SIZE_MAX / 2, &large, &f) == -1 &&
-	      f.kind == FAIL_AGAIN, "of more than there is nothing is taken");
+	      f.kind == FAIL_AGAIN,
+	      "a request for more memory than exists is refused");
 	shared_memory_free(s);
 }
 

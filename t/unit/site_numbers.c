@@ -118,7 +118,7 @@ main(void)
 	for (size_t i = 0; i < 2000 && !wrong; i++)
 		wrong = check(&rng, 1 + rng_below(&rng, MOST - 1),
 			      1 + rng_below(&rng, 8));
-	named(!wrong, wrong ? wrong : "sites have whole nodes, and as few as "
-	      "there can be");
+	named(!wrong,
+	      wrong ? wrong : "sites have whole nodes, as few as possible");
 	return tap_done();
 }

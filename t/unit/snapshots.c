@@ -50,7 +50,7 @@ held(void)
 	ok(refused(FAIL_AGAIN, freeze(1, 10, 11)));
 	named(strstr(f.text, "steps up to 10 are applied"), f.text);
 	checked(freeze(1, 10, 10) == 0 && snapshots_find(s, 1));
-	named(freeze(1, 10, 11) == 0, "one that is known is not made again");
+	named(freeze(1, 10, 11) == 0, "a known cut is not made again");
 	checked(freeze(2, 20, 10) == 0 &&
 		snapshots_find(s, 1) != snapshots_find(s, 2));
 	checked(snapshots_thaw(s, 1, &f) == 0 && !snapshots_find(s, 1) &&
@@ -58,7 +58,7 @@ held(void)
 	equals(snapshots_thaw(s, 1, &f), 0);
 	for (uint64_t i = 3; i < 66; i++)
 		if (freeze(i, i, 0) < 0)
-			named(false, "there is room for 64");
+			named(false, "64 cuts can be held");
 	ok(refused(FAIL_AGAIN, freeze(66, 66, 0)));
 	checked(snapshots_thaw(s, 30, &f) == 0 && freeze(66, 66, 0) == 0);
 	snapshots_forget(s);
@@ -91,20 +91,21 @@ saves(void)
 	   strcmp(job.name, "step-10") == 0);
 	ok(snapshots_have_jobs(s) && !snapshots_loading(s));
 	named(refused(FAIL_AGAIN, snapshots_thaw(s, 1, &f)),
-	      "a cut that is being saved is not let go");
+	      "a cut that is being saved is not released");
 	freeze(2, 20, 0);
 	snapshots_let_go(s);
 	checked(!snapshots_find(s, 1) && !snapshots_find(s, 2));
 	job.request.request = 20;
 	snapshots_end_job(s, &job);
-	named(snapshots_have_jobs(s), "a job of a run before ends nothing");
+	named(snapshots_have_jobs(s),
+	      "the end of a job of an earlier run ends no other job");
 	checked(freeze(1, 30, 0) == 0 && snapshots_find(s, 1) != cut);
 	job.request.request = 21;
 	snapshots_end_job(s, &job);
 	checked(!snapshots_have_jobs(s) && snapshots_find(s, 1));
 	for (uint64_t i = 0; i < 63; i++)
 		if (freeze(100 + i, 100, 0) < 0)
-			named(false, "what was let go has made room");
+			named(false, "released cuts have made room");
 	snapshots_end_job(s, &job);
 	ok(!snapshots_have_jobs(s));
 	snapshots_let_go(s);
@@ -120,9 +121,9 @@ loads(void)
 		snapshots_loading(s));
 	checked(add(MESSAGE_LOAD, 0, "", 32) == 0);
 	named(refused(FAIL_AGAIN, add(MESSAGE_SAVE, 1, "step-10", 33)),
-	      "nothing is saved of a shard that goes");
+	      "a shard that waits for LOAD is not saved");
 	named(!snapshots_take_reset(s, &reset),
-	      "a reset waits for what came before");
+	      "a reset waits for the jobs before it");
 	ok(snapshots_next_job(s, &job) && job.kind == JOB_LOAD &&
 	   job.request.request == 31 && !job.snapshot);
 	snapshots_end_job(s, &job);
@@ -131,7 +132,7 @@ loads(void)
 		!snapshots_take_reset(s, &reset));
 	for (uint64_t i = 0; i < 64; i++)
 		if (add(MESSAGE_LOAD, 0, "step-5", 40 + i) < 0)
-			named(false, "64 jobs may wait");
+			named(false, "64 jobs can wait");
 	ok(refused(FAIL_AGAIN, add(MESSAGE_LOAD, 0, "step-5", 104)));
 	snapshots_forget(s);
 	checked(!snapshots_have_jobs(s) && !snapshots_find(s, 1));

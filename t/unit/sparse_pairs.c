@@ -158,6 +158,7 @@ main(void)
 	      takes_from(0, 0, "0:1 0:1", 1, "0:1") &&
 	      takes_from(0, 1, "0:1", 0, "0:1") &&
 	      takes_from(0, 0, "5000:1", 0, "5000:1") &&
-	      takes_from(1, 0, "0:1", 0, "0:1"), "ids from 0");
+	      takes_from(1, 0, "0:1", 0, "0:1"),
+	      "ids from 0 are read in order, up to the limit");
 	return tap_done();
 }

@@ -288,7 +288,7 @@ static void
 test_many_bad(void)
 {
 	if (bytes_read() == 0) {
-		tap_skip("/proc does not tell what was read");
+		tap_skip("/proc does not show the bytes that were read");
 		return;
 	}
 	ok(passed_over("many.csv", "x,y\n", "1,2\n", "x,2\n"));
@@ -371,7 +371,7 @@ test_ends(void)
 	      !ends_show(&t, SPLIT_ENDS) &&
 	      !ends_show(&t, t.size - SPLIT_ENDS - 1) &&
 	      ends_show(&t, t.size - SPLIT_ENDS) && ends_show(&t, t.size - 1),
-	      "a file's first and last bytes are hashed");
+	      "the first and the last bytes of a file are hashed");
 	text_release(&t);
 }
 

@@ -67,7 +67,9 @@ interleavings(void)
 
 	for (uint64_t seed = 1; seed <= 60; seed++)
 		all = interleaving(seed) && all;
-	named(all, "whatever was answered the standby has, bit for bit");
+	named(all,
+	      "a standby has all that the server has answered, bit for bit, "
+	      "after any order of messages");
 }
 
 /* Were this number of the script's messages answered? */
@@ -174,16 +176,17 @@ a_late_plan(void)
 	   !primary.standby_counted && answered(20));
 	notify_plan(&primary, TERM, 0);
 	named(!count_on(&primary, TERM, 2) && primary.standby_life == 0,
-	      "a standby that was let go is not acknowledged");
+	      "a standby that was released is not acknowledged");
 	receive_script(&primary, ++heard);
 	ok(answered(21));
 	primary.told = false;
 	deliver_all();
 	named(primary.told && primary.standby_life == 2,
-	      "and it begins anew, in the same term");
+	      "a released standby begins anew in the same term");
 	named(!count_on(&primary, TERM, 3) && count_on(&primary, TERM, 2),
-	      "it is acknowledged by its own life");
-	named(!count_on(&primary, TERM - 1, 2), "and by the newest term");
+	      "a standby is acknowledged by its incarnation");
+	named(!count_on(&primary, TERM - 1, 2),
+	      "a standby is not acknowledged in an older term");
 	notify_plan(&primary, TERM + 1, 2);
 	deliver_all();
 	ok(primary.said.kind == MESSAGE_OK && primary.said.ok.standby == 2);
@@ -198,7 +201,9 @@ a_late_plan(void)
 	ok(primary.told && primary.standby_life == 0 &&
 	   !primary.standby_counted);
 	receive_script(&primary, ++heard);
-	named(answered(21), "what nobody counts on holds nobody up");
+	named(answered(21),
+	      "a standby that the coordinator does not count on delays no "
+	      "answer");
 	end();
 }
 
@@ -251,11 +256,12 @@ behind(void)
 	while (heard < 40 + REPLICATION_BEHIND)
 		receive_script(&primary, ++heard);
 	named(answered(1 + REPLICATION_BEHIND),
-	      "more wait while it takes the cut");
+	      "answers wait for a standby that lags while it takes the copy");
 	for (int i = 0; i < 1000; i++)
 		side_receive(&primary, STANDBY, &okay);
 	named(answered(1 + REPLICATION_BEHIND),
-	      "and when it has the cut alone");
+	      "answers wait for a standby that has the copy and lacks the "
+	      "changes");
 	end();
 }
 
@@ -393,19 +399,21 @@ lacking(void)
 	in_sync();
 	deliver_all();
 	job = load_both();
-	named(job.kind == JOB_LOAD, "a standby loads what its primary does");
+	named(job.kind == JOB_LOAD,
+	      "a standby loads the checkpoint that its primary loads");
 	primary.told = false;
 	fail(&f, FAIL_NOINPUT, "pruned meanwhile");
 	server_load(standby.server, &job, NULL, NULL, &f);
 	deliver_all();
 	named(primary.told && primary.standby_life == 2 &&
 	      !server_over(standby.server, &f),
-	      "one that was pruned comes with all the rest, anew");
+	      "a standby whose checkpoint was pruned begins anew");
 	receive_script(&primary, ++heard);
 	deliver_all();
 	promote();
 	make_reference(heard);
-	named(same(&standby, &reference), "and it has what its primary has");
+	named(same(&standby, &reference),
+	      "the standby that began anew has the state of its primary");
 	side_free(&reference);
 	end();
 
@@ -415,7 +423,7 @@ lacking(void)
 	fail(&f, FAIL_DATA, "damaged");
 	server_load(standby.server, &job, NULL, NULL, &f);
 	named(server_over(standby.server, &f) && f.kind == FAIL_DATA,
-	      "one that is damaged ends it");
+	      "a damaged checkpoint ends the standby");
 	end();
 
 	in_sync();
@@ -423,7 +431,7 @@ lacking(void)
 	load_both();
 	saver_run(nowhere, standby.server);
 	named(server_over(standby.server, &f) && f.kind == FAIL_CONFIG,
-	      "so it is with one that has no place for any");
+	      "a standby without a folder for checkpoints ends");
 	end();
 	saver_free(nowhere);
 }
@@ -496,7 +504,8 @@ logged(void)
 	side_receive(&standby, WORKER, &pull);
 	named(standby.said.kind == MESSAGE_REFUSED &&
 	      standby.said.refused.status == FAIL_PROTOCOL,
-	      "a server with a log waits for its coordinator");
+	      "a server with a log refuses workers until its coordinator has "
+	      "come");
 	greet(&standby, COORD, ROLE_COORDINATOR, TERM + 1);
 	notify_plan(&standby, TERM + 1, 0);
 	greet(&standby, WORKER, ROLE_WORKER, TERM + 1);
@@ -535,8 +544,10 @@ idle(void)
 
 	in_sync();
 	deliver_all();
-	named(outlives(3000, true), "a standby waits with its server");
-	named(!outlives(3000, false), "and for no longer than that one does");
+	named(outlives(3000, true),
+	      "a standby waits as long as its server has a coordinator");
+	named(!outlives(3000, false),
+	      "a standby ends with the server that has lost its coordinator");
 	ok(server_check_idle(primary.server, 1000, NULL, &f) < 0 &&
 	   strstr(f.text, "its coordinator has been silent"));
 	ok(server_check_idle(standby.server, 1000, NULL, &f) < 0 &&
@@ -545,12 +556,13 @@ idle(void)
 	in_sync();
 	deliver_all();
 	side_receive(&primary, COORD, &bye);
-	named(outlives(3000, false), "or as long as that one is kept");
+	named(outlives(3000, false),
+	      "a standby waits with a server whose run is over");
 	end();
 	side_new(&standby, 2);
 	side_new(&primary, 1);
 	call();
-	named(!outlives(3000, false), "one that finds no server has an end");
+	named(!outlives(3000, false), "a standby that finds no server ends");
 	end();
 }
 

@@ -152,23 +152,24 @@ test_requests(void)
 	compute_train(r.compute, 9, NULL);
 	named(is(a.asked, "go step 7: x 3x[3] e 3x[2, 2] t 3x[] "
 		 "W 0x[3, 2] n(fixed) 0x[2] -> e 3x[2, 2] W 0x[3, 2] "
-		 "n(fixed) 0x[2]"), "a step wants gradients");
+		 "n(fixed) 0x[2]"),
+	      "the request of a step asks for gradients");
 	seed = a.seed;
 	compute_train(r.compute, 9, NULL);
 	named(a.seed == seed && seed < (uint64_t)1 << 53 && seed > 0,
-	      "a step that is run again has its seed");
+	      "a step that is run again has the same seed");
 	compute_train(r.compute, 10, NULL);
-	named(a.seed != seed, "another one has another");
+	named(a.seed != seed, "another step has another seed");
 	compute_forward(r.compute);
 	named(is(a.asked, "go evaluate 7: x 3x[3] e 3x[2, 2] t 3x[] "
 		 "W 0x[3, 2] n(fixed) 0x[2] ->"),
-	      "an evaluation wants no gradients");
+	      "the request of an evaluation asks for no gradients");
 	r.batch.label.input = NULL;
 	fixture_pull(&r);
 	compute_predict(r.compute);
 	named(is(a.asked, "go predict 7: x 3x[3] e 3x[2, 2] "
 		 "W 0x[3, 2] n(fixed) 0x[2] -> go 3x[4]"),
-	      "a prediction has no label");
+	      "the request of a prediction has no label");
 	equals(model_outputs(r.model), 4);
 	equals(compute_prediction(r.compute)[11], 2);
 	fixture_end(&r);
@@ -187,7 +188,7 @@ test_ids(void)
 	compute_train(r.compute, 0, NULL);
 	named(strstr(a.asked, "go step 0: i(id) 4x[2] s(id) 0x[") == a.asked &&
 	      strstr(a.asked, "s/offset(id) 5x[] s/weight 0x["),
-	      "ids have their offsets and weights");
+	      "ids are sent with their offsets and weights");
 	for (size_t i = 0; i < 8; i++)
 		sum += (double)feature_id(&r.batch.feature[1], i);
 	for (size_t i = 0; i < r.batch.feature[2].offset[4]; i++)
@@ -195,7 +196,8 @@ test_ids(void)
 			(double)r.batch.feature[2].weight[i];
 	for (size_t i = 0; i <= 4; i++)
 		sum += (double)r.batch.feature[2].offset[i];
-	named(fabs(sum - a.sum) < 1e-9, "they are what was read");
+	named(fabs(sum - a.sum) < 1e-9,
+	      "the sent ids, offsets and weights are those of the batch");
 	fixture_end(&r);
 }
 
@@ -218,21 +220,24 @@ test_answer(void)
 	a.answer.metric[0] = (struct external_metric){ "f1", 6, 8 };
 	compute_train(r.compute, 0, state);
 	metric = model_metrics(r.model, &metrics);
-	named(compute_check(r.compute, &f) == 0, "it is sound");
-	named(compute_examples(r.compute) == 3, "it counts three examples");
+	named(compute_check(r.compute, &f) == 0, "the answer is accepted");
+	named(compute_examples(r.compute) == 3,
+	      "the step counts the three examples of the answer");
 	named(fabs(compute_loss(r.compute) - 1.5) < 1e-12,
-	      "its loss is a mean of them");
-	named(all_are(&r, "W", 2), "a gradient is the program's");
-	named(all_are(&r, "n", 6), "a buffer's value is weighed as a mean is");
+	      "the loss is the mean over the answer's examples");
+	named(all_are(&r, "W", 2),
+	      "the gradient of a variable is the answer's, for each example");
+	named(all_are(&r, "n", 6),
+	      "the value of a buffer is weighted as a mean");
 	for (size_t i = 0; i < 5; i++)
 		most += compute_gradient(r.compute, find(&r, "e/embeddings"))
 			[i < compute_rows(r.compute, find(&r,
 					"e/embeddings")).count ? 2 * i : 0];
-	named(most >= 16, "a layer's goes on to its table");
+	named(most >= 16, "the gradient of a layer goes on to its table");
 	ok(metrics == 2 && fabs(metric_value(&metric[1], &state[1]) - .75) <
 	   1e-12);
 	named(isnan(metric_value(&metric[0], &state[0])),
-	      "a metric that it does not tell is nothing");
+	      "a metric that the answer lacks is NaN");
 	fixture_end(&r);
 }
 
@@ -254,19 +259,19 @@ test_lines(void)
 	compute_train(r.compute, 9, NULL);
 	named(is(a.asked, "go step 0: x 3x[3] e 3x[2, 2] t 3x[] "
 		 "n(fixed) 0x[2] -> e 3x[2, 2] n(fixed) 0x[2]"),
-	      "the first line is that of who chooses none");
+	      "a request without a step's name uses the first line");
 	compute_choose(r.compute, line);
 	fixture_pull(&r);
 	compute_train(r.compute, 9, NULL);
 	named(is(a.asked, "too step 0: x 3x[3] W 0x[3, 2] n(fixed) 0x[2] -> "
-		 "W 0x[3, 2]"), "what a line reads has no gradient");
+		 "W 0x[3, 2]"), "a variable in reads= gets no gradient");
 	named(compute_rows(r.compute, find(&r, "e/embeddings")).count == 0 &&
 	      !compute_uses(r.compute, find(&r, "e/embeddings")),
-	      "a table of another line is not looked at");
+	      "a table that the line does not use is not pulled");
 	named(compute_uses(r.compute, find(&r, "n")) &&
 	      !compute_trains(r.compute, find(&r, "n")) &&
 	      compute_trains(r.compute, find(&r, "W")),
-	      "what is read is pulled, and not pushed");
+	      "a variable in reads= is pulled, and not pushed");
 	fixture_end(&r);
 }
 
@@ -287,24 +292,27 @@ test_own_data(void)
 		 0);
 	ok(!model_reads(r.model, 0) && model_reads(r.model, 1));
 	named(model_scored(r.model, &line, &dataset) && line == 1,
-	      "the first line that takes inputs evaluates");
+	      "an evaluation uses the first line with inputs");
 	compute_step(r.compute, 7, 32, NULL);
 	compute_train(r.compute, 9, state);
 	named(refused(&r, "model.ps:8: own: the answer does not say how many "
 		      "\"examples\" it took, or \"end\":true"),
-	      "nobody else can count its examples");
+	      "an answer without examples is refused, since the program has "
+	      "its own data");
 	a.answer.examples = 5;
 	a.answer.metrics = 1;
 	a.answer.metric[0] = (struct external_metric){ "f1", 6, 8 };
 	compute_train(r.compute, 9, state);
 	named(is(a.asked, "own step 7: W 0x[3, 2] n(fixed) 0x[2] -> "
 		 "W 0x[3, 2] n(fixed) 0x[2]") && a.batch == 32,
-	      "it is sent variables alone, and what is asked for");
+	      "a program with its own data is sent variables alone, and the "
+	      "batch size");
 	named(compute_check(r.compute, &f) == 0 && !compute_ended(r.compute) &&
 	      compute_examples(r.compute) == 5 &&
 	      fabs(compute_loss(r.compute) - 2.5) < 1e-12 &&
 	      all_are(&r, "W", 2) && all_are(&r, "n", 10) &&
-	      state[0].sum[0] > 0, "its answer is what it says");
+	      state[0].sum[0] > 0,
+	      "the answer's examples, loss and gradients count");
 	a.answer.ended = true;
 	compute_train(r.compute, 9, NULL);
 	ok(refused(&r, "model.ps:8: own: \"examples\":5 with \"end\":true, "
@@ -312,7 +320,7 @@ test_own_data(void)
 	a.answer = (struct external_answer){ .ended = true };
 	compute_train(r.compute, 9, NULL);
 	named(compute_check(r.compute, &f) == 0 && compute_ended(r.compute),
-	      "its data end");
+	      "the program's data end");
 	compute_choose(r.compute, line);
 	for (size_t i = 0; i < 3; i++)
 		fixture_add_example(&r, &rng);
@@ -347,7 +355,7 @@ test_data_sets(void)
 	named(strcmp(d.name, "other") == 0 && d.first == 2 && d.inputs == 1 &&
 	      strcmp(d.input->name, "j") == 0 && !d.label &&
 	      model_dataset(r.model, 0).label,
-	      "inputs of a data set stand side by side");
+	      "the inputs of a data set stand side by side");
 	r.batch.each = mem_alloc(2, sizeof(*r.batch.each));
 	r.batch.datasets = 2;
 	r.batch.each[0] = 3;
@@ -356,13 +364,14 @@ test_data_sets(void)
 	fixture_pull(&r);
 	compute_train(r.compute, 9, NULL);
 	named(is(a.asked, "go step 0: x 3x[3] e 3x[2, 2] g 1x[2, 2] t 3x[] "
-		 "-> e 3x[2, 2] g 1x[2, 2]"), "each has its own examples");
+		 "-> e 3x[2, 2] g 1x[2, 2]"),
+	      "each data set has its own number of examples");
 	for (size_t i = 0; i < 2 * compute_rows(r.compute, 0).count; i++)
 		sum += compute_gradient(r.compute, 0)[i];
 	named(fabsf(sum - 2 * 4 * (3 + 1)) < 1e-6f,
-	      "the gradients of both go to the table");
+	      "the gradients of both data sets go to the table");
 	named(compute_examples(r.compute) == 3,
-	      "those of the first input count");
+	      "the examples of the first input's data set count");
 	a.answer.examples = 4;
 	compute_train(r.compute, 9, NULL);
 	ok(!compute_failure(r.compute));
@@ -387,9 +396,9 @@ test_regularizer(void)
 	for (size_t i = 0; i < 6; i++)
 		square += (double)r.w[0][i] * (double)r.w[0][i];
 	named(fabs(compute_loss(r.compute) - 1 - 2 * .5 * square) < 1e-6,
-	      "penalties are of the examples that count");
+	      "the penalty is weighted by the answer's examples");
 	named(fabsf(compute_gradient(r.compute, 0)[0] - 2 - 2 * r.w[0][0]) <
-	      1e-6f, "and in the gradient");
+	      1e-6f, "the penalty's slope is in the gradient");
 	fixture_end(&r);
 }
 
@@ -406,7 +415,7 @@ test_views(void)
 	compute_train(r.compute, 0, NULL);
 	named(all_are(&r, "e/embeddings",
 		      compute_rows(r.compute, 0).count == 1 ? 8 : 4),
-	      "a layer and a view of it add up");
+	      "the gradients of a layer and of its view are added");
 	fixture_end(&r);
 }
 
@@ -450,7 +459,8 @@ test_failures(void)
 	ok(refused(&r, "the loss is not a number" COMPUTE_ADVICE));
 	a.answer.loss = 1;
 	compute_train(r.compute, 0, NULL);
-	named(compute_check(r.compute, &f) == 0, "the next one is another");
+	named(compute_check(r.compute, &f) == 0,
+	      "a step after a failed one is accepted");
 	compute_predict(r.compute);
 	ok(compute_failure(r.compute)->kind == FAIL_CONFIG &&
 	   is(compute_failure(r.compute)->text, "model.ps:7: go: it predicts "

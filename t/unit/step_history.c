@@ -68,23 +68,24 @@ test_calls(void)
 	add_call(5, 0, b);
 	add_call(6, 0, c);
 	add_call(7, 9, c);
-	named(h.count == 4, "steps that are like those before add nothing");
+	named(h.count == 4, "steps with the same request share an entry");
 	named(held(a) == 2 && held(b) == 1 && held(c) == 3,
-	      "and hold nothing");
+	      "a shared entry holds its call once");
 	call_drop(a);
 	named(!step_history_of(&h, 3, &until).call && until == 4,
-	      "one had none");
+	      "a step without a call has none");
 	a = step_history_of(&h, 5, &until).call;
 	named(until == 6 && strcmp(a->args, "{}") == 0,
-	      "what was asked is there when the request is gone");
+	      "a step keeps its arguments when the request is gone");
 	step_history_forget(&h, 6);
-	named(h.count == 2 && held(c) == 3, "older ones are forgotten");
+	named(h.count == 2 && held(c) == 3,
+	      "forgetting steps drops the older entries");
 	step_history_forget(&h, 8);
 	named(h.count == 1 && held(c) == 2 &&
 	      step_history_of(&h, 100, &until).batch == 9,
-	      "but for the newest, which goes on");
+	      "the newest entry stays");
 	step_history_release(&h);
-	named(held(b) == 1 && held(c) == 1, "nothing is held in the end");
+	named(held(b) == 1 && held(c) == 1, "an empty history holds no call");
 	call_drop(b);
 	call_drop(c);
 }
@@ -118,21 +119,20 @@ test_bytes(void)
 	step_history_release(&h);
 	named(held(call) == 1 && reads(&p, p.size, 16) && h.count == 3 &&
 	      was(11, 10, 4, 0.5f, 12) && was(13, 12, 8, -0.25f, 14),
-	      "what was written is read again");
+	      "the history is read back as it was written");
 	named(call_equal(step_history_of(&h, 15, &until).call, call) &&
 	      step_history_of(&h, 13, &until).places.first[0] == 200 &&
 	      step_history_of(&h, 13, &until).places.first[2] == 207 &&
 	      step_history_of(&h, 13, &until).places.first[1] ==
-	      PLACES_NONE,
-	      "with arguments and places");
+	      PLACES_NONE, "the arguments and the positions are read back");
 	named(ranges_total(&h.voided) == 3 && ranges_has(&h.voided, 15) &&
-	      ranges_has(&h.voided, 12), "and what was given up");
+	      ranges_has(&h.voided, 12), "the void steps are read back");
 	step_history_release(&h);
 	while (cut < p.size && !reads(&p, cut, 16))
 		cut++;
-	named(cut == p.size, "no part of it is taken for the whole");
+	named(cut == p.size, "a history that is cut short is refused");
 	named(!reads(&p, p.size, 15) && !reads(&p, p.size, 14),
-	      "nor what is of steps that there are not");
+	      "a history of steps that do not exist is refused");
 	pack_release(&p);
 	call_drop(call);
 }
@@ -140,11 +140,11 @@ test_bytes(void)
 int
 main(void)
 {
-	named(was(5, 0, 0, 0, UINT64_MAX), "at first nothing was asked");
+	named(was(5, 0, 0, 0, UINT64_MAX), "a new history knows no request");
 	add(10, 4, 0.5f, 100);
 	add(12, 4, 0.5f, 102);
 	named(h.count == 1 && was(13, 10, 4, 0.5f, UINT64_MAX),
-	      "what goes on as before is one entry");
+	      "steps that continue alike are one entry");
 	add(14, 8, 0.5f, 104);
 	add(16, 8, 0.25f, 106);
 	add(18, 8, 0.5f, 108);
@@ -160,7 +160,7 @@ main(void)
 	   ranges_has(&h.voided, 15) && !ranges_has(&h.voided, 13));
 	step_history_forget(&h, 12);
 	named(h.count == 5 && was(12, 10, 4, 0.5f, 14),
-	      "what a step may still be asked of is kept");
+	      "the entries of steps that are not forgotten stay");
 	ok(!ranges_has(&h.voided, 11) && ranges_has(&h.voided, 12));
 	step_history_forget(&h, 16);
 	ok(h.count == 3 && was(16, 16, 8, 0.25f, 18) && was(15, 0, 0, 0, 16));

@@ -188,7 +188,8 @@ test_short_way(void)
 	begin_frame(fd);
 	while (said < MORE && plain_put(fd, bytes, sizeof(bytes)))
 		said += sizeof(bytes);
-	named(said < MORE, "a frame without an end, by the short way");
+	named(said < MORE,
+	      "a frame without end is cut off on the abstract socket, too");
 	ok(resident() < before + ROOM);
 	net_free(net);
 }
@@ -297,7 +298,8 @@ test_idle(void)
 			cut += is_cut(fd[i]);
 		poll(NULL, 0, 1);
 	}
-	named(cut == STRANGERS - KEPT, "so many strangers are kept");
+	named(cut == STRANGERS - KEPT,
+	      "connections of strangers beyond the number kept are closed");
 	ok(is_cut(fd[0]) && !is_cut(fd[STRANGERS - 1]));
 	ok(is_answered(ours, peer));
 	for (int i = 0; i < STRANGERS; i++)
@@ -324,7 +326,8 @@ test_comings(void)
 	}
 	net_free(net);
 	alarm(0);
-	named(true, "comings and goings that nobody looks at");
+	named(true,
+	      "a program ends after many connections that it never looked at");
 }
 
 int

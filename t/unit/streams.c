@@ -71,9 +71,10 @@ test_affinity(void)
 	ok(lease(q, 1, 1, 1, 6) == 1 && l.first == 8);
 	ok(lease(q, 0, 0, 1, 6) == 1 && l.first == 11);
 	named(lease(q, 0, 0, 1, 6) == 1 && l.first == 10,
-	      "so far ahead it helps where most is to be done");
+	      "a worker that is far ahead gets a step of the other stream");
 	ok(lease(q, 0, WIRE_NONE, 1, 6) == 1 && l.first == 12);
-	named(lease(q, 0, 0, 1, 6) == 0, "none is given that is further");
+	named(lease(q, 0, 0, 1, 6) == 0,
+	      "no step further ahead than the bound is leased");
 	queue_end(q, 7);
 	queue_end(q, 8);
 	equals(queue_watermark(q), 9);
@@ -81,7 +82,7 @@ test_affinity(void)
 	queue_return(q, &crew[1]);	/* had but the one that has ended */
 	equals(queue_return(q, &crew[0]), 4);
 	named(lease(q, 1, 1, 1, 6) == 1 && l.first == 9 && l.attempt == 2,
-	      "what comes back goes first, to whoever is free");
+	      "a returned step is leased first, to any worker that is free");
 	equals(l.places.first[0], 2);
 	queue_free(q);
 	samplers_free(samplers);
@@ -143,17 +144,20 @@ test_epochs(void)
 		queue_end(q, l.first);
 	}
 	named(queue_begun(q, &left) && left == 0 &&
-	      lease(q, 0, 0, 1, 99) == 0, "what is behind it waits for it");
+	      lease(q, 0, 0, 1, 99) == 0,
+	      "steps of the next epoch wait for the end of this one");
 	equals(queue_barrier(q)->epochs, 1);
 	queue_begin(q, sampler_left(sampler));
 	ok(lease(q, 0, 0, 1, 99) == 1 && l.places.first[0] == 10);
 	ok(lease(q, 0, 0, 1, 99) == 1 && l.places.first[0] == 12);
 	queue_end(q, l.first);
 	queue_cancel(q, tell, told);
-	named(told[0] == 1 && told[1] == 9 + 5, "what has not ended is told");
+	named(told[0] == 1 && told[1] == 9 + 5,
+	      "steps that have not ended are reported as cancelled");
 	named(queue_idle(q) && queue_watermark(q) == queue_next(q) &&
 	      sampler_left(sampler) == 8,
-	      "what was never leased is read by a later step");
+	      "records of steps that were never leased are read by later "
+	      "steps");
 	put(q, REQUEST_TRAIN, 1);
 	ok(lease(q, 0, 0, 1, 99) == 1 && l.places.first[0] == 11 &&
 	   l.first == 20);
@@ -259,6 +263,6 @@ main(void)
 	test_epochs();
 	for (uint64_t seed = 0; seed < 300 && good; seed++)
 		good = any_order(seed);
-	named(good, "whatever happens, every place is read once");
+	named(good, "every record is read once, under any order of events");
 	return tap_done();
 }

@@ -113,18 +113,19 @@ ordinary(void)
 	begin(WIRE_NONE, false);
 	named(said.kind == MESSAGE_HELLO &&
 	      said.hello.role == ROLE_SUBMITTER && said.hello.index == 1 &&
-	      strcmp(lines, "me") == 0, "it calls by its name");
+	      strcmp(lines, "me") == 0, "HELLO has the submitter's name");
 	ok(!submission_has_room(s));
 	receive(MESSAGE_WELCOME);
 	named(!submission_has_room(s),
-	      "nothing is read before it is known what is there");
+	      "no request is read before the coordinator has told which ones "
+	      "it has");
 	ok(results(0, 0, 0, 1, NULL) == 0 && submission_has_room(s));
 	line("a");
 	line("b");
 	equals(submission_tick(s, 2, &f), 0);
 	named(said.kind == MESSAGE_SUBMIT && said.submit.first == 1 &&
 	      said.submit.hash == 0 && strcmp(lines, "a\nb\n") == 0,
-	      "what was read is sent");
+	      "the requests that were read are sent");
 	ok(submission_unaccepted(s) == 2 && !submission_over(s, &status));
 	ok(results(2, hash_of("a", "b"), 2, 1, NULL) == 0 &&
 	   submission_unaccepted(s) == 0);
@@ -135,7 +136,7 @@ ordinary(void)
 	equals(results(2, hash_of("a", "b"), 0, 2, "r2\n"), 0);
 	ok(!submission_over(s, &status) && out_is("r2\n"));
 	named(submission_over(s, &status) && status == 0,
-	      "it is over when all is answered and written");
+	      "the submission is over when all results are written");
 	ok(submission_tick(s, 3, &f) == 0 && said.submit.received == 2);
 	submission_free(s);
 }
@@ -166,11 +167,12 @@ until_safe(size_t size)
 static void
 safety(void)
 {
-	named(until_safe(20) == 256, "what has come is made safe, and said to "
-	      "be here, now and then");
+	named(until_safe(20) == 256,
+	      "256 small results are synced and acknowledged together");
 	count = 0;
 	submission_tick(s, 3, &f);
-	named(count == 0, "it is not said before it is safe");
+	named(count == 0,
+	      "results are not acknowledged before they are synced");
 	submission_synced(s);
 	submission_tick(s, 3, &f);
 	ok(said.kind == MESSAGE_SUBMIT && said.submit.received == 256 &&
@@ -180,12 +182,13 @@ safety(void)
 	ok(!submission_needs_sync(s));
 	text_reset(submission_output(s));
 	named(submission_needs_sync(s) && !submission_over(s, &status),
-	      "it is not over before all is safe");
+	      "the submission is not over before its results are synced");
 	submission_synced(s);
 	ok(submission_over(s, &status));
 	submission_free(s);
-	named(until_safe(100000) == 3, "... and sooner when results are "
-	      "large: the coordinator keeps no more than 1 MiB");
+	named(until_safe(100000) == 3,
+	      "large results are synced sooner, as the coordinator keeps no "
+	      "more than 1 MiB");
 	submission_free(s);
 }
 
@@ -201,7 +204,7 @@ room(void)
 	line("4");
 	submission_tick(s, 2, &f);
 	named(strcmp(lines, "1\n2\n3\n") == 0 && !submission_has_room(s),
-	      "no more is sent than there is room for");
+	      "no more requests are sent than the coordinator has room for");
 	results(1, hash_of("1", NULL), 0, 1, NULL);
 	submission_tick(s, 2, &f);
 	ok(said.submit.first == 4 && strcmp(lines, "4\n") == 0);
@@ -221,24 +224,26 @@ losses(void)
 	submission_up(s, 4);
 	count = 0;
 	submission_tick(s, 4, &f);
-	named(count == 0, "it is not said before the coordinator is met");
+	named(count == 0,
+	      "no request is sent before the coordinator has answered HELLO");
 	receive(MESSAGE_WELCOME);
 	ok(results(1, hash_of("a", NULL), 0, 1, "r1\n") == 0);
 	submission_tick(s, 5, &f);
 	named(said.submit.first == 2 && strcmp(lines, "b\n") == 0 &&
 	      said.submit.hash == hash_of("a", NULL),
-	      "what was not accepted is sent again");
+	      "requests that were not accepted are sent again");
 	equals(results(2, hash_of("a", "b"), 0, 1, "r1\nr2\n"), 0);
-	named(out_is("r1\nr2\n"), "a result that comes twice counts once");
+	named(out_is("r1\nr2\n"), "a result that comes twice is written once");
 	named(results(2, hash_of("a", "b"), 0, 4, "r4\n") < 0 &&
-	      f.kind == FAIL_PROTOCOL, "one that is missing is an error");
+	      f.kind == FAIL_PROTOCOL, "a missing result is an error");
 	submission_down(s, 6);
 	submission_up(s, 7);
 	receive(MESSAGE_WELCOME);
 	named(results(0, 0, 0, 1, NULL) < 0 && f.kind == FAIL_AGAIN &&
 	      strstr(f.text, "given up waiting for this program, or was "
 		     "started anew"),
-	      "a coordinator that knows of nothing gave up, or began anew");
+	      "a coordinator without these requests has given up waiting, or "
+	      "was started anew");
 	submission_free(s);
 }
 
@@ -254,14 +259,15 @@ returns(void)
 	submission_tick(s, 2, &f);
 	named(said.submit.first == 3 && strcmp(lines, "c\n") == 0 &&
 	      said.submit.received == 1,
-	      "requests that can be read again go on where they were");
+	      "a submission from a file continues behind its accepted "
+	      "requests");
 	submission_free(s);
 
 	begin(1, true);
 	receive(MESSAGE_WELCOME);
 	results(2, hash_of("a", "b"), 0, 2, NULL);
 	named(line("a") == 0 && line("B") < 0 && f.kind == FAIL_DATA,
-	      "... unless they are others");
+	      "a file with other requests is refused");
 	submission_free(s);
 
 	begin(WIRE_NONE, false);
@@ -270,14 +276,14 @@ returns(void)
 	line("c");
 	submission_tick(s, 2, &f);
 	named(said.submit.first == 3 && strcmp(lines, "c\n") == 0,
-	      "those of a pipe follow what was asked before");
+	      "a submission from a pipe follows the requests accepted before");
 	submission_free(s);
 
 	begin(1, true);
 	receive(MESSAGE_WELCOME);
 	named(results(2, hash_of("a", "b"), 0, 3, NULL) < 0 &&
-	      f.kind == FAIL_DATA, "results that were received and are gone "
-	      "are an error");
+	      f.kind == FAIL_DATA,
+	      "results that were received before, and are gone, are an error");
 	submission_free(s);
 }
 
@@ -289,15 +295,17 @@ ends(void)
 	begin(WIRE_NONE, false);
 	named(submission_tick(s, TIMEOUT - 1, &f) == 0 &&
 	      submission_tick(s, TIMEOUT, &f) < 0 && f.kind == FAIL_PEER,
-	      "one that is not there is not waited for for ever");
+	      "a coordinator that does not connect is an error after the "
+	      "timeout");
 	receive(MESSAGE_WELCOME);
 	results(0, 0, 0, 1, NULL);
 	named(submission_tick(s, TIMEOUT + 1, &f) < 0 && f.kind == FAIL_PEER,
-	      "nor one that hangs");
+	      "a coordinator that hangs is an error");
 	line("a");
 	receive(MESSAGE_STOP);
 	named(submission_over(s, &status) && submission_unaccepted(s) == 1,
-	      "when the run ends it is known what was not asked");
+	      "the end of the run leaves the number of requests that were not "
+	      "accepted");
 	submission_free(s);
 
 	begin(WIRE_NONE, false);
@@ -305,8 +313,8 @@ ends(void)
 	m.request = 1;
 	m.blob = (struct frame){ "no", 2, NULL };
 	named(submission_receive(s, &m, 1, &f) < 0 && f.kind == FAIL_AGAIN &&
-	      strcmp(f.text, "coordinator c: no") == 0, "why it is refused is "
-	      "told");
+	      strcmp(f.text, "coordinator c: no") == 0,
+	      "the reason of a refusal is in the error");
 	submission_free(s);
 
 	begin(WIRE_NONE, false);
@@ -321,7 +329,7 @@ ends(void)
 	m.results.status = FAIL_DATA;
 	equals(submission_receive(s, &m, 1, &f), 0);
 	named(submission_over(s, &status) && status == FAIL_DATA,
-	      "after an error it is over, whatever input is left");
+	      "an error ends the submission, whatever input is left");
 	submission_free(s);
 }
 

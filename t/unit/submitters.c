@@ -71,7 +71,8 @@ begin(void)
 static void
 finish(void)
 {
-	named(!submitters_check(s), "what always holds does");
+	named(!submitters_check(s),
+	      "the invariants of the submitters hold at the end");
 	submitters_free(s);
 }
 
@@ -87,10 +88,12 @@ names(void)
 	ok(submitters_at(s, 7) == a && submitters_at(s, 9) == SUBMITTER_NONE);
 	named(call("a", 9, 0) == a && before == 7 && submitters_at(s, 9) == a &&
 	      submitters_at(s, 7) == SUBMITTER_NONE,
-	      "one that returns by its name takes the place of the other");
+	      "a submitter that returns by its name replaces its old "
+	      "connection");
 	named(call("", 3, 0) == SUBMITTER_NONE && f.kind == FAIL_PROTOCOL &&
 	      call("a b", 3, 0) == SUBMITTER_NONE &&
-	      call("\n", 3, 0) == SUBMITTER_NONE, "a name is a word");
+	      call("\n", 3, 0) == SUBMITTER_NONE,
+	      "a name that is not one word is refused");
 	finish();
 
 	begin();
@@ -102,7 +105,7 @@ names(void)
 			ok(!"room");
 	}
 	named(call("more", 5000, 0) == SUBMITTER_NONE && f.kind == FAIL_AGAIN,
-	      "there are only so many");
+	      "a submitter beyond the limit is refused");
 	finish();
 }
 
@@ -119,13 +122,15 @@ turns(void)
 	ask(b, "train 1000");
 	for (int i = 0; i < 100 && next(); i++)
 		*(t.request->owner == a ? &of_a : &of_b) += t.steps;
-	named(of_a == of_b && of_a == 200, "submitters have turns of a few "
-	      "steps, whatever one request has");
+	named(of_a == of_b && of_a == 200,
+	      "submitters have turns of a few steps, however long their "
+	      "requests are");
 	ask(a, "more");
 	ask(b, "train 1 priority=1");
 	named(next() && next() && t.request->owner == b &&
-	      t.request->priority == 0, "a request waits for those that its "
-	      "own submitter asked before");
+	      t.request->priority == 0,
+	      "a request with priority waits for earlier ones of its "
+	      "submitter");
 	finish();
 
 	begin();
@@ -135,7 +140,7 @@ turns(void)
 	ask(b, "train 8 priority=1");
 	named(next() && t.request->owner == b && next() &&
 	      t.request->owner == b && next() && t.request->owner == a,
-	      "what has priority goes first");
+	      "the submitter with priority has the first turns");
 	finish();
 }
 
@@ -156,13 +161,13 @@ barriers(void)
 	first = t;
 	named(next() && t.request->op == REQUEST_JOIN &&
 	      t.request->owner == b && t.steps == 0,
-	      "a join waits for nothing of another submitter");
+	      "a join does not wait for another submitter's steps");
 	end(0);
-	named(!next(), "... and for all that its own asked before");
+	named(!next(), "a join waits for its own submitter's steps");
 	t = first;
 	end(0);
 	named(next() && t.request->op == REQUEST_JOIN && !next(),
-	      "... and what comes behind waits for it");
+	      "the next request of a submitter waits for its join");
 	end(0);
 	ok(next() && t.request->op == REQUEST_TRAIN);
 	end(0);
@@ -175,7 +180,8 @@ barriers(void)
 	ok(next() && t.request->op == REQUEST_EPOCH && !next());
 	end(0);
 	named(next() && t.request->op == REQUEST_EPOCH && !next() &&
-	      submitters_pending(s, a) == 1, "epochs come one by one");
+	      submitters_pending(s, a) == 1,
+	      "epochs of a request come one by one");
 	end(0);
 	ok(submitters_pending(s, a) == 0 && !next());
 	finish();
@@ -194,14 +200,14 @@ data(void)
 	ok(submitters_turn(s, 4, true, &t) && t.request->owner == a);
 	named(submitters_turn(s, 4, true, &t) && t.request->owner == a &&
 	      !submitters_turn(s, 4, true, &t),
-	      "the data are one submitter's as long as it has steps");
+	      "a submitter keeps the data while it has steps");
 	end(0);
 	end(0);
 	named(submitters_turn(s, 4, true, &t) && t.request->owner == b,
-	      "... and then another's");
+	      "the next submitter gets the data when the steps have ended");
 	ask(a, "eval");
 	named(submitters_turn(s, 4, true, &t) && t.request->owner == a,
-	      "what reads no data waits for nobody");
+	      "a request that reads no data does not wait");
 	finish();
 }
 
@@ -222,7 +228,7 @@ errors(void)
 	ok(next() && t.request->owner == a && t.steps == 4);
 	submitters_fail(s, a, &why);
 	named(submitters_room(s, a) == submitters_accepted(s, a),
-	      "one that failed may ask no more");
+	      "a submitter that has failed may send no more requests");
 	end(3);
 	ok(submitters_failed(s, &all) == a && all &&
 	   submitters_failed(s, &all) == SUBMITTER_NONE);
@@ -230,7 +236,7 @@ errors(void)
 			  submitters_cancel_end(s, a), tell, NULL);
 	named(strcmp(told, "train:8 join:0 ") == 0 &&
 	      submitters_pending(s, a) == 0 && submitters_pending(s, b) == 2,
-	      "all is given up that the one has pending which failed");
+	      "all pending requests of the failed submitter are cancelled");
 	*told = '\0';
 	submitters_fail(s, b, &why);
 	equals(submitters_failed(s, &all), SUBMITTER_NONE);
@@ -239,7 +245,8 @@ errors(void)
 	submitters_cancel(s, b, all ? UINT64_MAX :
 			  submitters_cancel_end(s, b), tell, NULL);
 	named(strcmp(told, "train:2 ") == 0 && submitters_pending(s, b) == 1,
-	      "one that goes on loses what is in front of its next barrier");
+	      "with --keep-going the requests up to the next barrier are "
+	      "cancelled");
 	equals(submitters_owed(s, b), "why");
 	equals(submitters_failure(s, b)->kind, FAIL_DATA);
 	finish();
@@ -259,9 +266,10 @@ cancel(void)
 	ok(next() && t.request->owner == a && t.steps == 4);
 	named(submitters_cancel_id(s, a, "\"x\"", tell, NULL) == 1 &&
 	      strcmp(told, "\"x\":5 ") == 0 && submitters_pending(s, b) == 1,
-	      "steps that are under way are done, the rest is given up");
+	      "a cancel by id keeps the steps in flight, and cancels the "
+	      "rest");
 	named(submitters_cancel_id(s, a, "\"7\"", tell, NULL) == 1,
-	      "a number may be said as a word");
+	      "an id that is a number may be given as a text");
 	end(0);
 	equals(submitters_pending(s, a), 0);
 	ok(submitters_cancel_id(s, a, "\"x\"", tell, NULL) == 0);
@@ -288,12 +296,13 @@ results(void)
 	submitters_away(s, a, 10);
 	call("a", 2, SUBMITTER_DETACH);
 	named(submitters_unsent(s, a, &size, &first) && first == 2 &&
-	      size == 2 * strlen(LINE), "one that returns gets what it has not "
-	      "said to have");
+	      size == 2 * strlen(LINE),
+	      "a submitter that returns gets the results that it has not "
+	      "acknowledged");
 	named(submitters_received(s, a, 4, &f) < 0 && f.kind == FAIL_DATA,
-	      "nobody has more than there was");
+	      "acknowledging more results than there are is an error");
 	named(submitters_received(s, a, 0, &f) < 0,
-	      "what was received is not sent again");
+	      "acknowledged results are not there a second time");
 	ok(submitters_received(s, a, 3, &f) == 0 &&
 	   submitters_output(s, a)->size == 0);
 	finish();
@@ -313,15 +322,16 @@ leaving(void)
 	submitters_away(s, b, 100);
 	equals(submitters_gone(s, 109, 10, 1000), SUBMITTER_NONE);
 	named(submitters_gone(s, 110, 10, 1000) == a,
-	      "one that does not keep its requests may return for a while");
+	      "a submitter without --detach may be away for a lease");
 	submitters_forget(s, a);
 	named(submitters_gone(s, 110, 10, 1000) == SUBMITTER_NONE && !next() &&
-	      submitters_pending(s, a) == 1, "what is under way is waited for");
+	      submitters_pending(s, a) == 1,
+	      "the steps in flight of a forgotten submitter are waited for");
 	ok(call("a", 3, 0) != a);
 	end(2);
 	equals(submitters_pending(s, a), 0);
 	named(submitters_gone(s, 1100, 10, 1000) == b,
-	      "one that keeps them is forgotten at last, too");
+	      "a submitter with --detach is forgotten after its longer limit");
 	submitters_forget(s, b);
 	ok(call("c", 4, 0) == a || call("c", 4, 0) == b);
 	finish();
@@ -364,7 +374,7 @@ crowd(void)
 		sound = sound && !submitters_check(s);
 	}
 	named(sound && done == asked && submitters_all_pending(s) == 0,
-	      "of many at random all is given out once");
+	      "all steps of many random submitters are leased once");
 	finish();
 }
 

@@ -240,10 +240,10 @@ one_kind(const char *name, struct table_kind kind)
 	printf("# %s: %llu rows, %llu bytes\n", name,
 	       (unsigned long long)table_rows(m->table),
 	       (unsigned long long)table_bytes(m->table));
-	named(pushed, "rows are there when they should be");
-	named(held, "and hold what was pushed");
-	named(kept, "a cut stays as it was");
-	named(put, "a copy goes on the same");
+	named(pushed, "rows exist once they are pushed often enough");
+	named(held, "rows hold the values that were pushed");
+	named(kept, "a cut keeps its values");
+	named(put, "a copy continues as its original");
 	end(m);
 }
 
@@ -270,7 +270,7 @@ one_row(uint64_t age, const float *want, size_t updates)
 			table_rows(t) == (uint64_t)(now > 1) + (pulled > 3);
 	}
 	table_free(t);
-	named(good, "a row is pulled for as many updates as it may be old");
+	named(good, "a row is kept for as many updates as it may be old");
 }
 
 /* Keys that are made up to collide take little memory. */
@@ -289,8 +289,8 @@ made_up(void)
 	}
 	named(table_rows(t) < 1000 * TABLE_BATCH &&
 	      table_bytes(t) < (size_t)8 << 20,
-	      "keys made up to collide do not take all memory");
-	named(row[0] == NULL, "nor is there a row for each");
+	      "keys that are made to collide take bounded memory");
+	named(row[0] == NULL, "a key that finds no room gets no row");
 	table_free(t);
 }
 
@@ -322,7 +322,7 @@ made_up_and_put(void)
 		table_put(copy, w.key, w.row, w.update);
 	table_walk_release(&w);
 	named(table_rows(copy) == table_rows(t),
-	      "what had room once has room again");
+	      "a copy has room for all rows of the original");
 	table_free(copy);
 	table_free(t);
 }
@@ -378,9 +378,10 @@ at_the_end(void)
 	table_pull(t, key, TABLE_BATCH, value);
 	for (size_t k = 0; k < TABLE_BATCH; k++)
 		same = same && value[k] == (float)k + 1;
-	named(same, "what does not fit behind a page's last group is found");
+	named(same, "a row that lies beyond the last page's end is found");
 	table_pull(t, &(uint64_t){ 0 }, 1, value);
-	named(value[0] == 0, "and is not the row of key 0");
+	named(value[0] == 0,
+	      "a row at the front of the last page is not taken for key 0");
 	table_free(t);
 }
 
@@ -396,7 +397,7 @@ main(void)
 
 		back = back && hash_unmix(hash_mix(id)) == id;
 	}
-	named(back, "an id is found by its key");
+	named(back, "an id is recovered from its key");
 
 	one_kind("small rows", (struct table_kind){ .width = 1, .slots = 1 });
 	one_kind("rows", (struct table_kind){ .width = 16, .slots = 2 });

@@ -90,7 +90,7 @@ definition(void)
 
 	for (int i = 0; i < 2000; i++)
 		good = is_definition(&rng) && good;
-	named(good, "a sum is the tree's of the leaves that are there");
+	named(good, "a sum over the present leaves equals the definition");
 	named(tree_levels(0) == 0 && tree_levels(1) == 0 &&
 	      tree_levels(2) == 1 && tree_levels(3) == 1 &&
 	      tree_levels(4) == 2 && tree_levels(4095) == 11,
@@ -230,7 +230,7 @@ nodes(void)
 		same = same_push(&p[2 * REPLICAS], &p[2 * REPLICAS + 1]) &&
 			same;
 	}
-	named(same, "whole nodes that were added up before are the same sum");
+	named(same, "nodes that were added up before give the same sum");
 	for (size_t k = 0; k < 2 * REPLICAS + 2; k++)
 		pack_release(&p[k].keys);
 	free(p);

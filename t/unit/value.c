@@ -794,7 +794,7 @@ test_relu(void)
 				2 * (x - .75f) : isnan(x) ? isnan(y[i]) :
 				is_plus_0(y[i]) && slope[i] == 0);
 	}
-	named(good, "relu of what is not above 0");
+	named(good, "relu gives 0 and no slope up to 0, and keeps a NaN");
 	fixture_end(&r);
 }
 

@@ -65,13 +65,18 @@ test_one_of_each(void)
 	park(1, 1, 30);
 	ok(all.count == 3 && keys() == 60);
 	park(1, 0, 5);
-	named(all.count == 3 && keys() == 55, "the one before is given up");
-	named(!waiting_pulls_check(&all, 0), "none has reason to be answered");
-	named(waiting_pulls_check(&all, 1), "or it is noticed");
+	named(all.count == 3 && keys() == 55,
+	      "a new pull replaces the waiting one of its peer and part");
+	named(!waiting_pulls_check(&all, 0),
+	      "all waiting pulls have a reason to wait");
+	named(waiting_pulls_check(&all, 1),
+	      "a pull whose round has ended breaks an invariant");
 	waiting_pulls_forget_leavers(&all, is_here, NULL);
-	named(all.count == 2 && keys() == 35, "one is forgotten");
+	named(all.count == 2 && keys() == 35,
+	      "the pull of a peer that has left is removed");
 	park_for(2, 1, 1, 0, 7);
-	named(all.count == 2 && keys() == 12, "one waits for another round");
+	named(all.count == 2 && keys() == 12,
+	      "a new pull replaces the waiting one of another round");
 	equals(take(1), 1);
 	equals(take(2), 1);
 	ok(all.count == 0 && all.bytes == 0);
@@ -91,9 +96,11 @@ test_rounds(void)
 	p = waiting_pulls_next(p);
 	ok(p && p->pull.request == 3 && !waiting_pulls_next(p));
 	equals(take(2), 2);
-	named(take(UINT64_C(1) << 40) == 2, "many rounds end at once");
+	named(take(UINT64_C(1) << 40) == 2,
+	      "the end of many rounds answers all their pulls");
 	park_for(1, 1, 0, 5, 0);
-	named(take(1) == 1, "rounds begin again");
+	named(take(1) == 1,
+	      "pulls of a first round wait again after all have ended");
 }
 
 /* A peer may ask for any rounds of the window: with a look at each of these

@@ -98,7 +98,8 @@ killed(void)
 		all = comes_back(server_acted(primary.server)) && all;
 		clear();
 	}
-	named(all, "whatever was answered is there again, bit for bit");
+	named(all,
+	      "a restarted server has all that it had answered, bit for bit");
 }
 
 /* ---- segments ---- */
@@ -279,7 +280,7 @@ damaged(void)
 	receive_cut(false, false);
 	damage("log-0/00000002", RECORD_HEAD);
 	named(refused("./log-0/00000002: damaged at byte 0 of "),
-	      "a segment whose beginning is damaged is refused");
+	      "a log with a damaged segment is refused");
 	ok(segment("00000002"));
 	clear();
 
@@ -312,7 +313,7 @@ busy(void)
 	run_log(&primary);
 	equals(primary.said.kind, MESSAGE_REFUSED);
 	named(comes_back(script.last),
-	      "the PLAN of another run that is refused leaves the log alone");
+	      "a refused plan of another run leaves the log alone");
 	clear();
 }
 

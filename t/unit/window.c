@@ -72,6 +72,7 @@ main(void)
 	ok(!window_has(&w, 9));
 	for (uint64_t seed = 0; seed < 20; seed++)
 		good = good && agrees(seed);
-	named(good, "any steps and marks");
+	named(good,
+	      "the window equals a plain set under any steps and watermarks");
 	return tap_done();
 }

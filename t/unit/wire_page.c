@@ -329,7 +329,7 @@ main(void)
 
 	snprintf(path, sizeof(path), "%s/man/ps-wire.7", root);
 	page = fopen(path, "r");
-	named(page != NULL, "the page is there");
+	named(page != NULL, "man/ps-wire.7 can be opened");
 	if (!page)
 		return tap_done();
 	read_page(page);

@@ -220,10 +220,10 @@ without_coordinator(void)
 	   !worker_evaluation_wants(w) && !worker_can_compute(w) &&
 	   !worker_compute(w) && !worker_format(w));
 	worker_heartbeat(w);
-	named(silent(), "nobody is told that it lives");
+	named(silent(), "a worker without a coordinator sends no heartbeat");
 	for (now = 5500; now < 9000; now += 500)
 		if (tick() < 0)
-			named(false, "it waits");
+			named(false, "the worker waits");
 	ok(fails(tick(), FAIL_PEER, "coordinator node:0 does not answer "
 		 "within 4 s"));
 	end();
@@ -243,7 +243,8 @@ refusals(void)
 
 	begin(model);
 	comes_up();
-	named(receive(COORDINATOR, &m) == 0, "what overtakes HELLO is nothing");
+	named(receive(COORDINATOR, &m) == 0,
+	      "a refusal ahead of WELCOME is ignored");
 	m.request = WIRE_NONE;
 	ok(fails(receive(COORDINATOR, &m), FAIL_AGAIN,
 		 "coordinator node:0: not now"));
@@ -277,7 +278,7 @@ plans(void)
 	m = plan_of(3);
 	equals(receive(COORDINATOR, &m), 0);
 	named(says(COORDINATOR, MESSAGE_READY),
-	      "in a new term it says again that it is ready");
+	      "a new term makes the worker report again that it is ready");
 	post_clear();
 	m = lease_of(1, 0, 1);
 	ok(receive(COORDINATOR, &m) == 0 && worker_want(w) == 0);
@@ -286,7 +287,8 @@ plans(void)
 	worker_down(w, COORDINATOR, now);
 	ok(!worker_has_run(w));
 	now += 60000;
-	named(tick() == 0, "its own pause is not an absence of others");
+	named(tick() == 0,
+	      "a pause of the worker does not count as its peers' absence");
 	for (int i = 0; i < 8; i++, now += 500)
 		tick();
 	ok(fails(tick(), FAIL_PEER, "is gone and did not come back"));
@@ -314,14 +316,14 @@ malformed(void)
 	m.frames = 1;
 	named(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
 		    "a malformed lease"),
-	      "a lease has data if those of others have");
+	      "a lease without data is refused in a run with data");
 	m = (struct message){ .kind = MESSAGE_RESIDUAL };
 	m.residual.term = 2;
 	equals(receive(COORDINATOR, &m), 0);
 	m.residual.how = PUSH_HOWS;
 	named(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
 		    "malformed RESIDUAL"),
-	      "a replica is pushed in one of three ways");
+	      "a RESIDUAL with an unknown kind of push is refused");
 	end();
 	begin(model);
 	greeted();
@@ -331,11 +333,11 @@ malformed(void)
 	m = lease_of(1, 0, 1);
 	named(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
 		    "a malformed lease"),
-	      "a step has an example for each of its batches, at least");
+	      "a step with fewer examples than batches is refused");
 	worker_up(w, COORDINATOR, now);
 	m = (struct message){ .kind = MESSAGE_EVALUATE };
 	named(receive(COORDINATOR, &m) == 0 && !worker_evaluation(w),
-	      "what was asked before it called is taken back");
+	      "a request ahead of WELCOME is ignored");
 	end();
 }
 
@@ -357,7 +359,7 @@ lost(void)
 	m = (struct message){ .kind = MESSAGE_PONG };
 	for (int i = 0; i < 8; i++, now += 500)
 		if (receive(COORDINATOR, &m) < 0 || tick() < 0 || !silent())
-			named(false, "it waits");
+			named(false, "the worker waits");
 	ok(tick() == 0 && says(COORDINATOR, MESSAGE_LOST) &&
 	   last_posted->m.lost.server == 0 && last_posted->m.lost.term == 2);
 	ok(strstr(last_posted->text, "server 0 (node:1) is silent"));
@@ -382,12 +384,14 @@ hangs(void)
 	ready();
 	for (int i = 0; i < 8; i++, now += 499)
 		if (tick() < 0)
-			named(false, "it waits");
+			named(false, "the worker waits");
 	now = 9000;
 	ok(fails(tick(), FAIL_PEER, "coordinator node:0 hangs, last heard "
 		 "4.0 s ago"));
 	now = 19000;
-	named(tick() == 0, "time in which it did not listen does not count");
+	named(tick() == 0,
+	      "a pause of the worker does not count as the coordinator's "
+	      "silence");
 	end();
 }
 
@@ -418,7 +422,7 @@ steps(void)
 	named(says(COORDINATOR, MESSAGE_FAILED) &&
 	      last_posted->m.failed.step == 6 &&
 	      strcmp(last_posted->text, "a.tsv:3: no label") == 0,
-	      "data that cannot be read are the error of the step behind");
+	      "an error of the data fails the step behind the computed ones");
 	end();
 }
 
@@ -436,7 +440,7 @@ exhausted(void)
 	named(says(COORDINATOR, MESSAGE_EXHAUSTED) &&
 	      last_posted->m.exhausted.records == 40 &&
 	      last_posted->m.exhausted.term == 2 && silent(),
-	      "it has used up its data");
+	      "the worker reports that its data have ended");
 	m = lease_of(2, 7, 1);
 	ok(receive(COORDINATOR, &m) == 0 && worker_want(w) == 0);
 	end();
@@ -466,7 +470,7 @@ broken_layer(void)
 	ok(fails(receive(COORDINATOR, &m), FAIL_PEER, "it is gone"));
 	worker_free(w);
 	named(says(SERVER, MESSAGE_BYE) && silent(),
-	      "it dies: the coordinator is not told that it leaves");
+	      "a worker that dies sends no BYE to its coordinator");
 	w = NULL;
 	end();
 }
@@ -583,7 +587,8 @@ blocks(void)
 	m.frames = 3;
 	m.frame[2] = (struct frame){ format.data, format.size, NULL };
 	named(receive(COORDINATOR, &m) < 0,
-	      "a data set is one of the model's");
+	      "a plan with a data set that the model does not have is "
+	      "refused");
 	end();
 
 	begin(model);
@@ -631,7 +636,8 @@ blocks(void)
 	worker_index_failed(w, &why);
 	ok(says(COORDINATOR, MESSAGE_REFUSED) && !worker_index(w, &number));
 	m.index.dataset = 1;
-	named(receive(COORDINATOR, &m) < 0, "nothing else is counted");
+	named(receive(COORDINATOR, &m) < 0,
+	      "a range of a data set that the model does not have is refused");
 	pack_release(&format);
 	end();
 }
