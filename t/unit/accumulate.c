@@ -177,13 +177,10 @@ test_trees(void)
 	struct accumulator *a = accumulator_new(fixture.model, NULL, NULL);
 	struct rng rng = { .seed = 5 };
 
-	for (size_t n = 1; n <= MOST; n++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "%zu batches are a tree of them",
-			 n);
-		named(as_a_tree(a, n * SIZE, &rng), name);
-	}
+	for (size_t n = 1; n <= MOST; n++)
+		named_for(as_a_tree(a, n * SIZE, &rng),
+			  "the gradients of %zu batches are added in a tree",
+			  n);
 	named(as_a_tree(a, 2 * SIZE + 1, &rng),
 	      "the last batch of a tree may be smaller");
 	accumulator_free(a);

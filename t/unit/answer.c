@@ -81,7 +81,8 @@ test_steps(void)
 
 		if (!good)
 			printf("# %d: %s\n", (int)is, f.text);
-		named(good, *steps[i].line ? steps[i].line : "an empty line");
+		named_for(good, "the answer '%s' is %s", steps[i].line,
+			  steps[i].why ? "refused" : "read");
 	}
 }
 
@@ -142,7 +143,8 @@ test_result(void)
 
 		if (!good)
 			printf("# %s\n", a.result.size ? a.result.data : "");
-		named(good, all[i].line);
+		named_for(good, "the result of the answer %s is '%s'",
+			  all[i].line, all[i].result);
 		text_reset(&a.result);
 	}
 	text_release(&a.result);
@@ -160,7 +162,8 @@ test_large_result(void)
 		text_add(&line, "0123456789");
 	text_add(&line, "\"}");
 	named(answer_read(line.data, line.size, &a, &f) == ANSWER_UNFIT &&
-	      strstr(f.text, " bytes, more than 1048576"), f.text);
+	      strstr(f.text, " bytes, more than 1048576"),
+	      "an answer with a result of more than 1 MiB is refused");
 	text_release(&line);
 	text_release(&a.result);
 }

@@ -88,8 +88,9 @@ test_svmlight(void)
 	inputs = 1;
 	label.binary = true;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		named(bad("a.svm", cases[i].text, cases[i].says),
-		      cases[i].says);
+		named_for(bad("a.svm", cases[i].text, cases[i].says),
+			  "malformed data end with the status and line: %s",
+			  cases[i].says);
 	files_put("nul.svm", "1 1:1\n1 2:1\0 3:1\n", 17);
 	ok(says("nul.svm", "65 nul.svm:2: a NUL byte"));
 
@@ -183,8 +184,9 @@ test_csv(void)
 	in[1] = examples_input("id", INPUT_ID, 9, 1);
 	inputs = 2;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		named(bad("a.csv", cases[i].text, cases[i].says),
-		      cases[i].says);
+		named_for(bad("a.csv", cases[i].text, cases[i].says),
+			  "malformed data end with the status and line: %s",
+			  cases[i].says);
 	/* A column name with a NUL is refused. */
 	files_put("nul.csv", "x,id,y\0\n1,2,0\n", 14);
 	ok(says("nul.csv", "65 nul.csv:1: a NUL byte in the name of a column; "
@@ -283,10 +285,13 @@ test_any_ids(void)
 		snprintf(expected, sizeof(expected), "65 a.csv:2: id: %s %s",
 			 beyond[i], range);
 		in[0].kind = INPUT_ID;
-		named(bad("a.csv", text, expected), beyond[i]);
+		named_for(bad("a.csv", text, expected),
+			  "the hashed id '%s' is refused", beyond[i]);
 		snprintf(text, sizeof(text), "id,y\n%s:2,0\n", beyond[i]);
 		in[0].kind = INPUT_SPARSE;
-		named(bad("a.csv", text, expected), beyond[i]);
+		named_for(bad("a.csv", text, expected),
+			  "the hashed id '%s' with a weight is refused",
+			  beyond[i]);
 	}
 	in[0].hashed = false;
 	in[0].rows = 5;

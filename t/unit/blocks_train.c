@@ -181,7 +181,8 @@ same_for_all(const char *name, const char *model, struct crew *const *crew,
 		}
 		release(&first);
 	}
-	named(good, name);
+	named_for(good, "%s give the same bits with any number of threads",
+		  name);
 	blocks = compute_blocks(fixture.model,
 				model == crowded ? 50000 : MOST);
 	named(compute_blocks(fixture.model, 1) == 1 &&
@@ -291,20 +292,20 @@ main(void)
 				 crew_new(8, &f) };
 	const size_t crews = sizeof(crew) / sizeof(*crew);
 
-	same_for_all("dense layers: the same for any number of threads", dense,
-		     crew, crews);
-	same_for_all("with many weights", large, crew, crews);
+	same_for_all("dense layers", dense, crew, crews);
+	same_for_all("large dense layers", large, crew, crews);
 	same_for_all("tables, ragged ones and hashed ones", tables, crew,
 		     crews);
 	same_for_all("attention, factorization, shared tables", shared, crew,
 		     crews);
 	same_for_all("rows that most examples have", crowded, crew, crews);
 	same_for_all("batch_normalization", whole, crew, crews);
-	is_accumulated("blocks are added up as batches are, in a tree", shared,
+	is_accumulated("blocks are added in a tree, as batches are", shared,
 		       crew[1]);
-	is_repeated("a batch again and again is as many times as much", shared,
+	is_repeated("a repeated batch gives a multiple of its gradient", shared,
 		    crew[2]);
-	is_repeated("... if it is normalized, too", normal, crew[2]);
+	is_repeated("a repeated batch that is normalized gives a multiple, too",
+		    normal, crew[2]);
 	same_for_all("several layers that normalize", normal, crew, crews);
 	for (size_t i = 0; i < crews; i++)
 		crew_free(crew[i]);

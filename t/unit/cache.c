@@ -305,7 +305,8 @@ test_same(const char *name, size_t rows)
 			right += same(&o, "", size[pass], batches) &&
 				caches(".", ".pscache") == 1;
 	}
-	named(right == tried, name);
+	named_for(right == tried,
+		  "%s: batches are the same with and without a cache", name);
 	remove_caches();
 }
 

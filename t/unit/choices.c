@@ -50,8 +50,9 @@ test_nearest(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		named(strcmp(asked(cases[i].word), cases[i].question) == 0,
-		      cases[i].word);
+		named_for(strcmp(asked(cases[i].word), cases[i].question) == 0,
+			  "the unknown name '%s' is answered by '%s'",
+			  cases[i].word, cases[i].question);
 }
 
 static void

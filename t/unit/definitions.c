@@ -37,8 +37,8 @@ expanded(const char *text, const char *const *define)
 }
 
 #define is(result, text, ...) \
-	named(strcmp(expanded(text, (const char *const[]){ __VA_ARGS__ }), \
-		     result) == 0, result)
+	named_for(strcmp(expanded(text, (const char *const[]){ __VA_ARGS__ }), \
+			 result) == 0, "'%s' gives '%s'", text, result)
 
 static void
 values_take_the_places_of_names(void)

@@ -71,7 +71,7 @@ round_of(const float *g)
 					 { NULL, 0 }, 0 };
 
 	if (shard_push_replicas(shard, part, &push, 1, &f) < 0)
-		named(false, f.text);
+		named_for(false, "the round is applied: %s", f.text);
 	shard_set_round(shard, step, step + 1);
 	step++;
 }

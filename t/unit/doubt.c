@@ -279,9 +279,8 @@ main(void)
 		if (!good)
 			printf("# %s\n# said %d: %s\n", models[i].text,
 			       status, got);
-		named(good,
-		      *want ? want : "a sound model gets no warning and no "
-		      "error");
+		named_for(good, *want ? "a model that cannot learn gets: %s" :
+			  "a sound model gets no warning and no error%s", want);
 		model_free(m);
 		text_release(&lines);
 	}

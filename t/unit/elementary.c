@@ -77,11 +77,13 @@ main(void)
 	      exp_of_negative_all, exp_of_negative, expl);
 	for (size_t i = 0; i < MANY; i++)
 		x[i] = fraction(&rng);
-	check("so is log1p", log1p_of_fraction_all, log1p_of_fraction, log1pl);
+	check("log1p is within 1.5 units in the last place",
+	      log1p_of_fraction_all, log1p_of_fraction, log1pl);
 	for (size_t i = 0; i < MANY; i++)
 		x[i] = i % 2 ? 1 + fraction(&rng) * (i % 4 == 1 ? 1 : -.5) :
 		       exp2(2000 * rng_unit(rng_next(&rng)) - 1000);
-	check("so is log", log_of_positive_all, log_of_positive, logl);
+	check("log is within 1.5 units in the last place",
+	      log_of_positive_all, log_of_positive, logl);
 
 	ok(exp_of_negative(0) == 1 && exp_of_negative(-0.) == 1);
 	ok(exp_of_negative(-708.5) == 0 && exp_of_negative(-1e300) == 0);

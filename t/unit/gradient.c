@@ -331,7 +331,9 @@ main(void)
 		fixture_fill(&r, &rng);
 		for (int e = 0; e < 5; e++)
 			fixture_add_example(&r, &rng);
-		tap_ok(compare(&r) > 1, cases[i].name, __FILE__, __LINE__);
+		named_for(compare(&r) > 1,
+			  "%s: gradients equal finite differences",
+			  cases[i].name);
 		fixture_end(&r);
 	}
 	return tap_done();

@@ -546,32 +546,35 @@ within(bool (*run_case)(void), const char *name)
 	printf("# %s: status %d, %ld ms, %ld MiB\n", name, status,
 	       used.ru_utime.tv_sec * 1000 + used.ru_utime.tv_usec / 1000,
 	       used.ru_maxrss / 1024);
-	named(status == 0 && used.ru_maxrss / 1024 < MIB, name);
+	named_for(status == 0 && used.ru_maxrss / 1024 < MIB,
+		  "in %d MiB and %d s of CPU: %s", MIB, SECONDS, name);
 }
 
 int
 main(void)
 {
 	files_begin();
-	within(many_operands, "a layer of 400,000 inputs");
-	within(many_quotes, "... in quotes");
+	within(many_operands, "a layer of 400,000 inputs is read");
+	within(many_quotes, "a layer of 400,000 quoted inputs is read");
 	within(a_long_text, "a text of more than 1 MiB is refused");
 	within(many_settings, "a line of 100,000 settings is refused");
-	within(many_names, "a model of 9,990 variables");
-	within(many_tables, "4,900 tables of an input each");
-	within(one_table, "4,900 inputs that share a table");
-	within(one_vocabulary, "... and their words");
-	within(many_optimizers, "2,450 optimizers for 4,900 variables");
-	within(a_long_chain, "a chain of 9,980 layers");
+	within(many_names, "a model of 9,990 variables is read");
+	within(many_tables, "4,900 tables of an input each are read");
+	within(one_table, "4,900 inputs that share a table are read");
+	within(one_vocabulary, "4,900 inputs that share a vocabulary are read");
+	within(many_optimizers,
+	       "2,450 optimizers for 4,900 variables are read");
+	within(a_long_chain, "a chain of 9,980 layers is read");
 	within(many_vocabularies, "vocabularies are limited together");
 	within(large_sizes, "sizes beyond any limit are refused");
 	within(many_pieces, "a plan of 16,000,000 pieces is refused");
-	within(large_plans, "so is a plan that would have too many");
-	within(a_plan_of_many, "400,000 shards on 4,096 servers");
-	within(one_input_of_many, "an input of 300,000 columns");
-	within(many_inputs, "9,000 inputs and 200,000 columns");
-	within(a_long_line, "definitions in a line of 1 MiB, 20 times");
-	within(a_sample_of_many, "a sample of 150,000 members");
+	within(large_plans,
+	       "a plan that would have too many pieces is refused");
+	within(a_plan_of_many, "400,000 shards are placed on 4,096 servers");
+	within(one_input_of_many, "an input of 300,000 columns is read");
+	within(many_inputs, "9,000 inputs with 200,000 columns are read");
+	within(a_long_line, "20 lines of 1 MiB with definitions are read");
+	within(a_sample_of_many, "a sample of 150,000 members is read");
 	within(large_headers, "headers that promise too much are refused");
 	files_end();
 	return tap_done();

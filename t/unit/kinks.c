@@ -195,7 +195,8 @@ test_activation(const char *name, const float *y, const float *slope)
 		good = false;
 	}
 	fixture_end(&r);
-	named(good, name);
+	named_for(good, "%s and its slopes equal Keras's at kinks and ends",
+		  name);
 }
 
 /* ---- losses ---- */
@@ -386,7 +387,8 @@ test_loss(size_t k)
 		       losses[k].value[i], (double)s, losses[k].slope[i]);
 		good = false;
 	}
-	named(good, losses[k].name);
+	named_for(good, "%s of label %g equals Keras's at kinks and ends",
+		  losses[k].name, (double)losses[k].label);
 }
 
 /* ---- cosines ---- */
@@ -544,7 +546,8 @@ test_weighted(size_t k)
 	if (!good)
 		printf("# what comes out is %.9g, not %.9g\n", y,
 		       weighted[k].y);
-	named(good, weighted[k].layer);
+	named_for(good, "'%s' with weights far apart equals Keras's",
+		  weighted[k].layer);
 	fixture_end(&r);
 }
 
@@ -641,7 +644,8 @@ test_crowd(size_t k)
 			printf("# %s: %.9g, not %.9g\n", crowds[k].variable, g,
 			       slope);
 	}
-	named(good && met, crowds[k].lines);
+	named_for(good && met, "the gradient of %s over a large batch is exact "
+		  "with '%s'", crowds[k].variable, crowds[k].lines);
 	fixture_end(&r);
 }
 
@@ -668,8 +672,8 @@ test_long_bag(const char *layer, double want)
 	if (!near((double)*compute_prediction(r.compute), want, 1e-6, 0))
 		printf("# %.9g, not %.9g\n",
 		       (double)*compute_prediction(r.compute), want);
-	named(near((double)*compute_prediction(r.compute), want, 1e-6, 0),
-	      layer);
+	named_for(near((double)*compute_prediction(r.compute), want, 1e-6, 0),
+		  "'%s' of a very long bag is exact", layer);
 	fixture_end(&r);
 }
 

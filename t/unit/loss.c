@@ -170,13 +170,11 @@ static void
 test_company(const char *name, bool logits, size_t width)
 {
 	const struct loss l = loss(name, logits, 0);
-	char claim[80];
 
-	snprintf(claim, sizeof(claim), "%s%s: company does not matter", name,
-		 logits ? " from logits" : "");
-	named(alone_equals_many(&l, width), claim);
-	snprintf(claim, sizeof(claim), "%s: examples have weights", name);
-	named(weighed(&l, width), claim);
+	named_for(alone_equals_many(&l, width), "%s%s of an example does not "
+		  "depend on the others", name, logits ? " from logits" : "");
+	named_for(weighed(&l, width), "%s%s counts examples by their weights",
+		  name, logits ? " from logits" : "");
 }
 
 static void
@@ -202,15 +200,15 @@ static const struct {
 	float p[3], label;
 	double value, slope[3];
 } keras[] = {
-	{ "probabilities that sum to more than 1 are divided by it",
+	{ "probabilities that sum to more than 1",
 	  { .9f, .8f, .7f }, 0, .98082930, { -.6944445, .4166667, .4166667 } },
-	{ "and those that sum to less",
+	{ "probabilities that sum to less than 1",
 	  { .2f, .1f, .6f }, 2, .40546510, { 1.111111, 1.111111, -.5555555 } },
-	{ "what is clipped is part of the sum, and has no slope",
+	{ "a clipped probability of another class",
 	  { -.2f, .1f, .4f }, 1, 1.6094381, { 0, -8.000001, 1.9999995 } },
-	{ "nor has it as the label's",
+	{ "a clipped probability of the label's class",
 	  { 1.5f, 0, .5f }, 1, 16.523561, { 0, 0, .6666666 } },
-	{ "where all are 0, all are the same",
+	{ "probabilities that are all 0",
 	  { 0, 0, 0 }, 1, 1.0986123, { 0, 0, 0 } },
 };
 
@@ -229,7 +227,8 @@ test_keras(const struct loss *l, size_t i)
 	if (!good)
 		printf("# %.9g, slopes %g %g %g\n", value, (double)dx[0],
 		       (double)dx[1], (double)dx[2]);
-	named(good, keras[i].name);
+	named_for(good, "categorical cross entropy equals Keras's for %s",
+		  keras[i].name);
 }
 
 static void

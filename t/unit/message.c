@@ -63,22 +63,26 @@ goes_round(enum message_kind kind, struct rng *rng)
 	char why[64];
 
 	message_write(&p, &m);
-	named(message_read(&read, p.data, p.size, &f) == 0 &&
-	      same(&m, &read), message_name(kind));
+	named_for(message_read(&read, p.data, p.size, &f) == 0 &&
+		  same(&m, &read), "%s is read back as it was written",
+		  message_name(kind));
 	message_write(&again, &read);
-	named(again.size == p.size &&
-	      memcmp(again.data, p.data, p.size) == 0,
-	      "the message that was read is written with the same bytes");
+	named_for(again.size == p.size &&
+		  memcmp(again.data, p.data, p.size) == 0,
+		  "%s that was read is written with the same bytes",
+		  message_name(kind));
 
 	/* The message is cut short, or has a byte too many. */
 	snprintf(why, sizeof(why), "malformed %s", message_name(kind));
-	named(unreadable(p.data, p.size - 1) &&
-	      (strcmp(f.text, why) == 0 ||
-	       strcmp(f.text, "not a message") == 0), why);
+	named_for(unreadable(p.data, p.size - 1) &&
+		  (strcmp(f.text, why) == 0 ||
+		   strcmp(f.text, "not a message") == 0),
+		  "%s without its last byte is refused", message_name(kind));
 	pack_uint(&p, 0);
-	named(unreadable(p.data, p.size) &&
-	      (kind == MESSAGE_HELLO || strcmp(f.text, why) == 0),
-	      "a message with a byte too many is refused by name");
+	named_for(unreadable(p.data, p.size) &&
+		  (kind == MESSAGE_HELLO || strcmp(f.text, why) == 0),
+		  "%s with a byte too many is refused by name",
+		  message_name(kind));
 	pack_release(&p);
 	pack_release(&again);
 }

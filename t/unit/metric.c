@@ -284,7 +284,6 @@ main(void)
 {
 	struct metric m = { 0 };
 	struct fail f;
-	char name[80];
 
 	binary();
 	bounds();
@@ -295,16 +294,15 @@ main(void)
 	areas();
 	for (size_t i = 0; i < sizeof(every) / sizeof(every[0]); i++) {
 		m = metric(every[i]);
-		snprintf(name, sizeof(name), "%s: merged equals the whole",
-			 every[i]);
-		named(merge_equals_the_whole(every[i]), name);
-		snprintf(name, sizeof(name), "%s: a weight is how often",
-			 every[i]);
+		named_for(merge_equals_the_whole(every[i]),
+			  "%s of merged pieces equals that of the whole",
+			  every[i]);
 		if (!metric_keeps_scores(&m))
-			named(weighed_equals_often(every[i]), name);
-		snprintf(name, sizeof(name), "%s of nothing is not a number",
-			 every[i]);
-		named(isnan(value(every[i], NULL, 1, NULL, 0)), name);
+			named_for(weighed_equals_often(every[i]), "%s counts "
+				  "an example as often as its weight says",
+				  every[i]);
+		named_for(isnan(value(every[i], NULL, 1, NULL, 0)),
+			  "%s of no examples is NaN", every[i]);
 		equals(metric_name(&m), every[i]);
 	}
 	m = (struct metric){ 0 };

@@ -377,7 +377,8 @@ test_mistakes(void)
 		if (!good)
 			printf("# %s\n# said: %s\n", mistakes[i].text,
 			       m ? "nothing" : f.text);
-		tap_ok(good, mistakes[i].message, __FILE__, __LINE__);
+		named_for(good, "a wrong model is refused with: %s",
+			  mistakes[i].message);
 		model_free(m);
 	}
 }
@@ -416,8 +417,7 @@ test_variables(void)
 
 	equals(n, 8);
 	for (size_t i = 0; i < n && i < 8; i++)
-		tap_ok(strcmp(v[i].name, names[i]) == 0, names[i], __FILE__,
-		       __LINE__);
+		equals(v[i].name, names[i]);
 	ok(v[0].table && v[2].table && !v[1].table && !v[3].table);
 	ok(v[0].shape.dim[0] == 99 && v[0].shape.dim[1] == 1);
 	ok(v[2].shape.dim[0] == 4 && v[2].shape.dim[1] == 4);

@@ -273,7 +273,8 @@ follows(const char *line, void (*step)(struct element *, double, int,
 }
 
 #define check(line, step, ...) \
-	named(follows(line, step, (struct say){ __VA_ARGS__ }), line)
+	named_for(follows(line, step, (struct say){ __VA_ARGS__ }), \
+		  "'%s' follows its formula", line)
 
 static void
 formulas(void)
@@ -482,14 +483,11 @@ bits(const char *line)
 static void
 every_bit(void)
 {
-	char name[128];
-
 	for (size_t i = 0; i < sizeof(recorded) / sizeof(recorded[0]); i++) {
 		const uint64_t hash = bits(recorded[i].line);
 
-		snprintf(name, sizeof(name), "%s: bits as recorded",
-			 recorded[i].line);
-		named(hash == recorded[i].hash, name);
+		named_for(hash == recorded[i].hash,
+			  "'%s' gives the recorded bits", recorded[i].line);
 		if (hash != recorded[i].hash)
 			printf("# %#llx\n", (unsigned long long)hash);
 	}
@@ -498,15 +496,12 @@ every_bit(void)
 static void
 every_one(void)
 {
-	char name[128];
-
 	for (int i = 0; every[i]; i++) {
-		snprintf(name, sizeof(name), "%s: pieces equal the whole",
-			 every[i]);
-		named(pieces_equal_the_whole(every[i]), name);
-		snprintf(name, sizeof(name), "%s: NaN is not hidden",
-			 every[i]);
-		named(shows_nan(every[i]), name);
+		named_for(pieces_equal_the_whole(every[i]), "'%s' gives the "
+			  "pieces of a variable the bits of the whole",
+			  every[i]);
+		named_for(shows_nan(every[i]), "'%s' does not hide a NaN",
+			  every[i]);
 	}
 }
 
@@ -610,9 +605,10 @@ lines(void)
 	for (size_t i = 0; i < 10; i++) {
 		const struct optimizer p = optimizer(start_at[i].name);
 
-		named(schedule_at(&p.schedule, 0) == start_at[i].rate &&
-		      p.weight_decay == (i == 4 ? .004f : 0),
-		      start_at[i].name);
+		named_for(schedule_at(&p.schedule, 0) == start_at[i].rate &&
+			  p.weight_decay == (i == 4 ? .004f : 0),
+			  "%s has Keras's default rate and weight decay",
+			  start_at[i].name);
 	}
 
 	ok(refused("adams", "adadelta adagrad adam adamax adamw ftrl "

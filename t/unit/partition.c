@@ -461,7 +461,8 @@ placement_texts(void)
 	ok(places(&p, "round-robin") && p.rule == PLACE_ROUND_ROBIN);
 	ok(places(&p, "balanced") && p.rule == PLACE_BALANCED && !p.range);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		named(!places(&p, bad[i]) && !p.range, bad[i]);
+		named_for(!places(&p, bad[i]) && !p.range,
+			  "the placement '%s' is refused", bad[i]);
 	ok(places(&p, "*/kernel@1-3") && places(&p, "a@b@7") &&
 	   strcmp(p.range->pattern, "*/kernel") == 0 && p.range->first == 1 &&
 	   p.range->last == 3 && strcmp(p.range->next->pattern, "a@b") == 0 &&

@@ -771,8 +771,8 @@ test_formats(void)
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		named(strcmp(format_of(names[i][0])->name, names[i][1]) == 0,
-		      names[i][0]);
+		named_for(strcmp(format_of(names[i][0])->name, names[i][1]) ==
+			  0, "'%s' is read as %s", names[i][0], names[i][1]);
 	ok(reader_format("tsv") && !reader_format("parquet"));
 }
 

@@ -376,9 +376,10 @@ static void
 refuses(enum role role, bool run, const char *why)
 {
 	hears_hello(B, role, 1, run);
-	named(says(B, MESSAGE_REFUSED) &&
-	      last_posted->m.refused.status == FAIL_CONFIG &&
-	      strcmp(last_posted->text, why) == 0 && silent(), why);
+	named_for(says(B, MESSAGE_REFUSED) &&
+		  last_posted->m.refused.status == FAIL_CONFIG &&
+		  strcmp(last_posted->text, why) == 0 && silent(),
+		  "HELLO of role %d is refused with: %s", (int)role, why);
 }
 
 static void

@@ -29,7 +29,8 @@ refused(const char *line, const char *why)
 
 	if (!read && strcmp(f.text, why) != 0)
 		printf("# said: %s\n", f.text);
-	named(!read && f.kind == FAIL_DATA && strcmp(f.text, why) == 0, why);
+	named_for(!read && f.kind == FAIL_DATA && strcmp(f.text, why) == 0,
+		  "the request '%s' is refused with: %s", line, why);
 }
 
 static void

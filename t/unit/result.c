@@ -150,9 +150,10 @@ adds_up(void)
 		result_add(&r, metric, sum, half[1].score, half[1].positive);
 	}
 	for (size_t i = 0; i < 2; i++) {
-		named(metric_value(&metric[i], &sum[i]) ==
-		      metric_value(&metric[i], &whole[i]),
-		      metric_name(&metric[i]));
+		named_for(metric_value(&metric[i], &sum[i]) ==
+			  metric_value(&metric[i], &whole[i]),
+			  "%s of two halves equals that of the batch",
+			  metric_name(&metric[i]));
 		metric_release(&whole[i]);
 		metric_release(&half[i]);
 		metric_release(&sum[i]);

@@ -324,7 +324,7 @@ main(void)
 
 	model = model_parse(&source, &why);
 	if (!model) {
-		named(false, why.text);
+		named_for(false, "the model is read: %s", why.text);
 		return tap_done();
 	}
 	for (uint64_t seed = 0; seed < 100 && good; seed++)

@@ -240,7 +240,9 @@ second(void (*put_members)(void), const char *expected)
 	put("0.cls", "1");
 	put_members();
 	end();
-	named(reads("s.tar", expected), expected);
+	named_for(reads("s.tar", expected),
+		  "a faulty sample ends with the status and line: %s",
+		  expected);
 }
 
 static void

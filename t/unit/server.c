@@ -385,7 +385,9 @@ rights(void)
 		m.kind = kinds[i];
 		snprintf(why, sizeof(why), "only the coordinator may send %s",
 			 message_name(kinds[i]));
-		named(refuses(WORKER, m, FAIL_DENIED, why), why);
+		named_for(refuses(WORKER, m, FAIL_DENIED, why),
+			  "%s from a worker is refused",
+			  message_name(kinds[i]));
 	}
 	ok(!server_stopping(server));
 	ok(refuses(COORD, (struct message){ .kind = MESSAGE_LEASE },

@@ -48,7 +48,8 @@ held(void)
 	s = snapshots_new();
 	checked(!snapshots_find(s, 1) && !snapshots_have_jobs(s));
 	ok(refused(FAIL_AGAIN, freeze(1, 10, 11)));
-	named(strstr(f.text, "steps up to 10 are applied"), f.text);
+	named(strstr(f.text, "steps up to 10 are applied"),
+	      "a cut below the newest applied step is refused");
 	checked(freeze(1, 10, 10) == 0 && snapshots_find(s, 1));
 	named(freeze(1, 10, 11) == 0, "a known cut is not made again");
 	checked(freeze(2, 20, 10) == 0 &&

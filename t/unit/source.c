@@ -70,11 +70,15 @@ test_packed(void)
 	for (size_t i = 0; i < PACKINGS; i++) {
 		files_packed(packings[i].file, packings[i].filter, bytes,
 			     SIZE);
-		named(drain(packings[i].file) == SIZE, packings[i].filter);
+		named_for(drain(packings[i].file) == SIZE,
+			  "a file in %s is read completely",
+			  packings[i].filter);
 		if (i >= 4)
 			continue;	/* libarchive cannot write it */
 		files_packed("none", packings[i].filter, bytes, 0);
-		named(drain("none") == 0, packings[i].filter);
+		named_for(drain("none") == 0,
+			  "an empty file in %s is read as empty",
+			  packings[i].filter);
 		remove("none");
 	}
 
@@ -100,7 +104,9 @@ test_cut(void)
 			tried++;
 		}
 		printf("# %s: %s\n", packings[i].filter, f.text);
-		named(tried > 5 && found == tried, packings[i].filter);
+		named_for(tried > 5 && found == tried,
+			  "a file in %s that is cut anywhere is an error",
+			  packings[i].filter);
 		free(packed);
 	}
 }
@@ -122,7 +128,9 @@ test_damaged(void)
 		}
 		printf("# %s: %zu of %zu\n", packings[i].filter, found,
 		       tried);
-		named(tried > 20 && found == tried, packings[i].filter);
+		named_for(tried > 20 && found == tried,
+			  "a file in %s with a flipped bit is an error",
+			  packings[i].filter);
 		free(packed);
 	}
 }
@@ -162,7 +170,9 @@ test_pipe(void)
 			 packings[i].file);
 		snprintf(text, sizeof(text), "%s: the command ended with "
 			 "status 3", name);
-		named(fails(name, FAIL_IO, text), packings[i].filter);
+		named_for(fails(name, FAIL_IO, text), "the failure of a "
+			  "command that writes %s is an error",
+			  packings[i].filter);
 	}
 	ok(drain("pipe:cat plain; exit 141") == SIZE);
 	ok(drain("pipe:cat plain; kill -PIPE $$") == SIZE);

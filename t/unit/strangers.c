@@ -132,7 +132,8 @@ test_talkers(void (*begin)(int), const char *unit, size_t size,
 		fd[i] = plain_dial(net_endpoint(net));
 		begin(fd[i]);
 	}
-	named(write_all(fd, bytes, sizeof(bytes) / size * size) == 0, name);
+	named_for(write_all(fd, bytes, sizeof(bytes) / size * size) == 0,
+		  "the connection of a stranger is closed after %s", name);
 	ok(resident() < before + ROOM);
 	net_free(net);
 }
@@ -159,14 +160,14 @@ static void
 test_flood(void)
 {
 	test_talkers(begin_frames, plain_ping, PLAIN_PING,
-		     "more messages than are heard");
+		     "more messages than can wait");
 }
 
 static void
 test_twins(void)
 {
 	test_talkers(begin_twin, plain_ping, PLAIN_PING,
-		     "several of one name");
+		     "a message of another connection with the same name");
 }
 
 /* Strangers of the same host use the abstract socket, whose bytes the system

@@ -4,6 +4,7 @@
 #ifndef PS_TAP_H
 #define PS_TAP_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,8 @@ static int tap_count, tap_failed;
 #define ok(claim)	tap_ok(claim, #claim, __FILE__, __LINE__)
 /* The same with a name of its own, for a list that is kept elsewhere. */
 #define named(claim, name)	tap_ok(claim, name, __FILE__, __LINE__)
+/* The same for one of many cases, with a name that is formatted. */
+#define named_for(claim, ...)	tap_case(claim, __FILE__, __LINE__, __VA_ARGS__)
 
 static inline void
 tap_ok(bool holds, const char *claim, const char *file, int line)
@@ -22,6 +25,20 @@ tap_ok(bool holds, const char *claim, const char *file, int line)
 		printf("# at %s:%d\n", file, line);
 		tap_failed++;
 	}
+}
+
+static inline void __attribute__((format(printf, 4, 5)))
+tap_case(bool holds, const char *file, int line, const char *format, ...)
+{
+	char name[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(name, sizeof(name), format, args);
+	va_end(args);
+	for (char *at = name; (at = strchr(at, '\n')); )
+		*at = ' ';
+	tap_ok(holds, name, file, line);
 }
 
 /* Are two numbers, or two texts, the same?  If not, both are printed.  Floats

@@ -334,9 +334,10 @@ test_blocks(void)
 			1e-9;
 	ok(n == 2 && right == 2);
 	for (size_t v = 0; v < r.variables; v++) {
-		named(about_same(small.gradient[v], whole.gradient[v],
-				 shape_size(r.variable[v].shape)),
-		      r.variable[v].name);
+		named_for(about_same(small.gradient[v], whole.gradient[v],
+				     shape_size(r.variable[v].shape)),
+			  "the gradient of %s is the same in blocks",
+			  r.variable[v].name);
 		free(whole.gradient[v]);
 		free(small.gradient[v]);
 	}

@@ -268,8 +268,7 @@ test_layer(const char *lines, const double *want, size_t n)
 	fixture_begin(&r, text);
 	fill(&r, 0);
 	set_weights(&r);
-	tap_ok(puts_out(&r, want, n), strtok(text + strlen(HEAD), "\n"),
-	       __FILE__, __LINE__);
+	named_for(puts_out(&r, want, n), "'%s' equals its formula", lines);
 	fixture_end(&r);
 }
 
@@ -331,8 +330,9 @@ test_loss(const char *lines, float label, double want)
 	got = compute_loss(r.compute);
 	if (fabs(got - want) > 1e-6 * fmax(1, fabs(want)))
 		printf("# %s: %.9g, not %.9g\n", lines, got, want);
-	tap_ok(fabs(got - want) <= 1e-6 * fmax(1, fabs(want)),
-	       strstr(lines, "loss "), __FILE__, __LINE__);
+	named_for(fabs(got - want) <= 1e-6 * fmax(1, fabs(want)),
+		  "'%s' of label %g equals its formula",
+		  strstr(lines, "loss "), (double)label);
 	fixture_end(&r);
 }
 
@@ -351,8 +351,8 @@ test_no_number(char *lines, float label)
 	*r.batch.feature[2].value = NAN;
 	fixture_pull(&r);
 	compute_train(r.compute, 1, NULL);
-	tap_ok(isnan(compute_loss(r.compute)), strtok(lines, "\n"), __FILE__,
-	       __LINE__);
+	named_for(isnan(compute_loss(r.compute)), "a NaN stays a NaN in '%s'",
+		  lines);
 	fixture_end(&r);
 }
 
@@ -503,7 +503,8 @@ test_named(void)
 		snprintf(text, sizeof(text), "z = rescaling one scale=0.5\n"
 			 "p = sigmoid z\nloss binary_crossentropy p\n"
 			 "metric %s z\nmetric auc p\n", kinds[i]);
-		named(fabs(metric_of_7(text) - want[i]) < 1e-6, kinds[i]);
+		named_for(fabs(metric_of_7(text) - want[i]) < 1e-6,
+			  "%s of a layer uses the layer's output", kinds[i]);
 	}
 	ok(fabs(metric_of_7("z = rescaling one scale=0.5\np = sigmoid z\n"
 			    "loss binary_crossentropy p\n"
@@ -739,7 +740,7 @@ test_company(const char *name)
 		good = good && same(y, y_alone + MOST - n, n) &&
 		       same(slope, slope_alone + MOST - n, n);
 	}
-	named(good, name);
+	named_for(good, "%s of a number does not depend on the others", name);
 	fixture_end(&r);
 }
 
@@ -770,8 +771,8 @@ test_means(void)
 		r.batch.examples = 1;
 		fixture_pull(&r);
 		compute_forward(r.compute);
-		named(*compute_prediction(r.compute) == (i ? 2 : 1),
-		      shapes[i]);
+		named_for(*compute_prediction(r.compute) == (i ? 2 : 1),
+			  "the mean of ones over [%s] is 1", shapes[i]);
 		fixture_end(&r);
 	}
 }
@@ -878,7 +879,7 @@ test_widths(const char *layer, check *is)
 
 	for (size_t dim = 2; dim <= MOST; dim++)
 		good = good && makes(layer, is, dim);
-	named(good, layer);
+	named_for(good, "'%s' is exact for any width", layer);
 }
 
 int

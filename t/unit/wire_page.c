@@ -230,7 +230,6 @@ check(const struct example *e)
 	struct pack out = { 0 };
 	struct message m;
 	struct fail f;
-	char name[64];
 	bool good = message_read(&m, header->at, header->size, &f) == 0;
 
 	m.frames = e->frames - 1;
@@ -239,24 +238,23 @@ check(const struct example *e)
 	good = good && !m.foreign &&
 		strcmp(message_name(m.kind), e->name) == 0 &&
 		message_check_frames(&m, &f) == 0;
-	snprintf(name, sizeof(name), "%s is read, and is one", e->name);
-	named(good, name);
+	named_for(good, "the example of %s is read as one", e->name);
 	if (!good)
 		return;
 	examples[m.kind]++;
 	message_write(&out, &m);
-	snprintf(name, sizeof(name), "%s is written like this", e->name);
-	named(same(&out, header), name);
-	snprintf(name, sizeof(name), "%s has the numbers of its heading",
-		 e->name);
+	named_for(same(&out, header),
+		  "the program writes %s with the bytes of the example",
+		  e->name);
 	/* Fewer than 16 elements: kind, request, numbers, perhaps a blob. */
-	named(heading[m.kind].kind == m.kind && heading[m.kind].numbers + 2 +
-	      (m.blob.data != NULL) == (header->at[0] & 0xf), name);
-	snprintf(name, sizeof(name), "%s has them by name", e->name);
-	named(strcmp(heading[m.kind].fields, message_fields(m.kind)) == 0,
-	      name);
-	snprintf(name, sizeof(name), "%s has frames that fit", e->name);
-	named(frames_hold(e, &m), name);
+	named_for(heading[m.kind].kind == m.kind && heading[m.kind].numbers +
+		  2 + (m.blob.data != NULL) == (header->at[0] & 0xf),
+		  "the example of %s has the numbers of its heading", e->name);
+	named_for(strcmp(heading[m.kind].fields, message_fields(m.kind)) == 0,
+		  "the heading of %s names the fields as the program does",
+		  e->name);
+	named_for(frames_hold(e, &m), "the frames of the example of %s fit it",
+		  e->name);
 	pack_release(&out);
 }
 
@@ -324,7 +322,7 @@ int
 main(void)
 {
 	const char *root = getenv("SRC") ? getenv("SRC") : ".";
-	char path[4096], name[64];
+	char path[4096];
 	FILE *page;
 
 	snprintf(path, sizeof(path), "%s/man/ps-wire.7", root);
@@ -335,12 +333,10 @@ main(void)
 	read_page(page);
 	fclose(page);
 	for (unsigned kind = 1; kind < MESSAGE_KINDS; kind++) {
-		snprintf(name, sizeof(name), "%s has an example",
-			 message_name(kind));
-		named(examples[kind] > 0, name);
-		snprintf(name, sizeof(name), "%s has a seed for fuzzing",
-			 message_name(kind));
-		named(is_seeded(root, kind), name);
+		named_for(examples[kind] > 0, "%s has an example",
+			  message_name(kind));
+		named_for(is_seeded(root, kind), "%s has a seed for fuzzing",
+			  message_name(kind));
 	}
 	model_free(model);
 	model_source_release(&source);
