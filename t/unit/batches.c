@@ -22,8 +22,8 @@ begin(void)
 static void
 end(void)
 {
-	named(!batches_check(batches),
-	      "the invariants of the batches hold at the end");
+	ok_and_sound(true, batches_check(batches),
+		     "the invariants of the batches hold at the end");
 	batch_release(&batch);
 	batches_free(batches);
 }

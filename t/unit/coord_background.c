@@ -15,7 +15,7 @@ static const char model[] =
 static const char eval[] = "{\"op\":\"eval\",\"id\":7,\"background\":true,"
 	"\"files\":[\"a.tsv\"]}";
 
-#define checked(claim)	named((claim) && !background_check(c), #claim)
+#define checked(claim)	ok_and_sound(claim, background_check(c), #claim)
 
 static void
 begin(void)

@@ -12,7 +12,7 @@ static const char model[] =
 	"input x float[2]\nlabel y float\np = dense x units=1\n"
 	"loss mean_squared_error p\noptimizer sgd\n";
 
-#define checked(claim)	named((claim) && !cancel_check(c), #claim)
+#define checked(claim)	ok_and_sound(claim, cancel_check(c), #claim)
 
 /* Leases steps 0 and 1 to A; step 2 waits, or is leased to B. */
 static void

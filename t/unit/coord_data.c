@@ -19,7 +19,7 @@ static const char model[] =
 static struct sampler *sampler;
 static uint64_t asked[8];	/* by peer */
 
-#define checked(claim)	named((claim) && !data_check(c), #claim)
+#define checked(claim)	ok_and_sound(claim, data_check(c), #claim)
 
 static void
 new_sampler(void)

@@ -16,7 +16,7 @@ static struct request eval;
 static uint64_t asked[8];	/* by peer */
 
 #define advance()	evaluate_advance(c, &eval, NULL, now)
-#define checked(claim)	named((claim) && !evaluate_check(c), #claim)
+#define checked(claim)	ok_and_sound(claim, evaluate_check(c), #claim)
 
 static void
 begin(void)

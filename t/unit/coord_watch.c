@@ -12,7 +12,7 @@ static const char model[] =
 	"input x float[2]\nlabel y float\np = dense x units=1\n"
 	"loss mean_squared_error p\noptimizer sgd\n";
 
-#define checked(claim)	named((claim) && !watch_check(c, now), #claim)
+#define checked(claim)	ok_and_sound(claim, watch_check(c, now), #claim)
 
 static void
 joins_as_evaluator(uint64_t peer)

@@ -26,7 +26,7 @@ forgets(void)
 	return true;
 }
 
-#define checked(claim)	named((claim) && !dedup_check(d), #claim)
+#define checked(claim)	ok_and_sound(claim, dedup_check(d), #claim)
 
 static bool
 settled(uint64_t step)

@@ -17,7 +17,7 @@ static struct fail f;
 static const struct ask *ended;
 static uint64_t now;
 
-#define checked(claim)	named((claim) && !fleet_check(fl), #claim)
+#define checked(claim)	ok_and_sound(claim, fleet_check(fl), #claim)
 
 static void
 begin(const char *second)

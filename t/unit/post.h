@@ -73,23 +73,32 @@ post_hang_up(void *to, uint64_t peer)
 
 static struct outbox post = { post_send, post_dial, post_hang_up, NULL, NULL };
 
+/* Prints the message that came in place of another one. */
+static inline void
+post_show(const struct posted *got)
+{
+	printf("# got:      %s to peer %llu: %s\n",
+	       message_name(got->m.kind), (unsigned long long)got->peer,
+	       got->text);
+}
+
 /* Was a message of this kind the next one, to this peer?  last_posted is the
    message then. */
 static inline bool
 says(uint64_t peer, enum message_kind kind)
 {
-	if (post_first == post_end) {
-		printf("# nothing is said, but for %s to %llu\n",
-		       message_name(kind), (unsigned long long)peer);
-		return false;
-	}
-	last_posted = &posted[post_first++ % POSTS];
-	if (last_posted->peer == peer && last_posted->m.kind == kind)
+	const bool any = post_first < post_end;
+
+	if (any)
+		last_posted = &posted[post_first++ % POSTS];
+	if (any && last_posted->peer == peer && last_posted->m.kind == kind)
 		return true;
-	printf("# %s to %llu in place of %s to %llu: %s\n",
-	       message_name(last_posted->m.kind),
-	       (unsigned long long)last_posted->peer, message_name(kind),
-	       (unsigned long long)peer, last_posted->text);
+	printf("# expected: %s to peer %llu\n", message_name(kind),
+	       (unsigned long long)peer);
+	if (any)
+		post_show(last_posted);
+	else
+		printf("# got:      no message\n");
 	return false;
 }
 
@@ -99,8 +108,11 @@ silent(void)
 {
 	const bool nothing = post_first == post_end;
 
-	if (!nothing)
-		says(0, MESSAGE_HELLO);
+	if (!nothing) {
+		printf("# expected: no message\n");
+		last_posted = &posted[post_first % POSTS];
+		post_show(last_posted);
+	}
 	post_first = post_end;
 	return nothing;
 }
@@ -118,7 +130,7 @@ static inline void
 holds_(const char *broken, const char *check, const char *file, int line)
 {
 	if (broken)
-		printf("# %s\n", broken);
+		printf("# broken invariant: %s\n", broken);
 	tap_ok(!broken, check, file, line);
 }
 

@@ -10,7 +10,7 @@ static struct primary *p;
 static struct fail f;
 static uint64_t acted;	/* changes, by the server that has it */
 
-#define checked(claim)	named((claim) && !primary_check(p, acted), #claim)
+#define checked(claim)	ok_and_sound(claim, primary_check(p, acted), #claim)
 
 static struct message
 sync_of(uint64_t number, uint64_t chunks)

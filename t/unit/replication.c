@@ -21,8 +21,8 @@ static struct fail f;
 static uint64_t acted;
 static struct commit_log commit_log;
 
-#define checked(claim)	\
-	named((claim) && !replication_check(r, false, acted), #claim)
+#define checked(claim) \
+	ok_and_sound(claim, replication_check(r, false, acted), #claim)
 
 static int
 hello(uint64_t peer, uint64_t life, const char *endpoint)

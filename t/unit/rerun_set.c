@@ -7,7 +7,7 @@
 static struct rerun_set r;
 static const char a[1], b[1];	/* workers */
 
-#define checked(claim)	named((claim) && !rerun_set_check(&r), #claim)
+#define checked(claim)	ok_and_sound(claim, rerun_set_check(&r), #claim)
 
 /* Does the worker get this number of steps, from this one on? */
 static bool

@@ -16,7 +16,7 @@ static struct snapshots *s;
 static struct server_job job;
 static struct fail f;
 
-#define checked(claim)	named((claim) && !snapshots_check(s), #claim)
+#define checked(claim)	ok_and_sound(claim, snapshots_check(s), #claim)
 
 static int
 freeze(uint64_t number, uint64_t step, uint64_t high)

@@ -12,10 +12,23 @@
 static int tap_count, tap_failed;
 
 #define ok(claim)	tap_ok(claim, #claim, __FILE__, __LINE__)
-/* The same with a name of its own, for a list that is kept elsewhere. */
-#define named(claim, name)	tap_ok(claim, name, __FILE__, __LINE__)
+/* The same with a sentence as its name; a failure prints the claim, too. */
+#define named(claim, name)						\
+	tap_named(claim, name, #claim, __FILE__, __LINE__)
 /* The same for one of many cases, with a name that is formatted. */
-#define named_for(claim, ...)	tap_case(claim, __FILE__, __LINE__, __VA_ARGS__)
+#define named_for(claim, ...)						\
+	tap_named_for(claim, #claim, __FILE__, __LINE__, __VA_ARGS__)
+/* A claim about a component, whose invariants hold afterwards, too: check
+   returns NULL, or the broken one, which is printed. */
+#define ok_and_sound(claim, check, name)				\
+	do {								\
+		const bool holds_ = (claim);				\
+		const char *const broken_ = (check);			\
+									\
+		if (broken_)						\
+			printf("# broken invariant: %s\n", broken_);	\
+		tap_ok(holds_ && !broken_, name, __FILE__, __LINE__);	\
+	} while (0)
 
 static inline void
 tap_ok(bool holds, const char *claim, const char *file, int line)
@@ -27,8 +40,18 @@ tap_ok(bool holds, const char *claim, const char *file, int line)
 	}
 }
 
-static inline void __attribute__((format(printf, 4, 5)))
-tap_case(bool holds, const char *file, int line, const char *format, ...)
+static inline void
+tap_named(bool holds, const char *name, const char *claim, const char *file,
+	  int line)
+{
+	tap_ok(holds, name, file, line);
+	if (!holds)
+		printf("# false: %s\n", claim);
+}
+
+static inline void __attribute__((format(printf, 5, 6)))
+tap_named_for(bool holds, const char *claim, const char *file, int line,
+	      const char *format, ...)
 {
 	char name[1024];
 	va_list args;
@@ -38,7 +61,7 @@ tap_case(bool holds, const char *file, int line, const char *format, ...)
 	va_end(args);
 	for (char *at = name; (at = strchr(at, '\n')); )
 		*at = ' ';
-	tap_ok(holds, name, file, line);
+	tap_named(holds, name, claim, file, line);
 }
 
 /* Are two numbers, or two texts, the same?  If not, both are printed.  Floats
