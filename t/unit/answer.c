@@ -80,7 +80,8 @@ test_steps(void)
 			 strcmp(f.text, steps[i].why) == 0));
 
 		if (!good)
-			printf("# %d: %s\n", (int)is, f.text);
+			tap_differ(is == ANSWER_GOOD ? "it is read" : f.text,
+				   steps[i].why);
 		named_for(good, "the answer '%s' is %s", steps[i].line,
 			  steps[i].why ? "refused" : "read");
 	}
@@ -142,7 +143,8 @@ test_result(void)
 			       all[i].result) == 0;
 
 		if (!good)
-			printf("# %s\n", a.result.size ? a.result.data : "");
+			tap_differ(a.result.size ? a.result.data : "",
+				   all[i].result);
 		named_for(good, "the result of the answer %s is '%s'",
 			  all[i].line, all[i].result);
 		text_reset(&a.result);
@@ -220,7 +222,7 @@ shapes(const char *text, enum fail_kind kind, const char *why)
 	snprintf(line, sizeof(line), "{\"shapes\":{%s}}", text);
 	status = answer_check_shapes(line, strlen(line), wanted, 2, &f);
 	if (f.kind != kind || strcmp(f.text, why) != 0)
-		printf("# %d: %s\n", status, f.text);
+		tap_differ(f.text, why);
 	return f.kind == kind && (status < 0) == (kind != 0) &&
 		strcmp(f.text, why) == 0;
 }

@@ -23,7 +23,7 @@ says(const char *files, const char *expected)
 	const bool same = strcmp(got, expected) == 0;
 
 	if (!same)
-		printf("# %s\n", got);
+		tap_differ(got, expected);
 	free(got);
 	return same;
 }

@@ -44,7 +44,7 @@ refused(const char *source, const char *task, enum fail_kind kind,
 		strstr(f.text, words) && !strchr(f.text, '\n');
 
 	if (!held)
-		printf("# %d %s\n", f.kind, f.text);
+		tap_differ(f.text, words);
 	return held;
 }
 

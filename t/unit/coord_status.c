@@ -31,7 +31,7 @@ figure_of(const char *name, const char *label, const char *value)
 	text_add(&out, "%s", "");
 	has = strstr(out.data, line);
 	if (!has)
-		printf("#%s# in\n%s", line, out.data);
+		tap_differ(out.data, line + 1);
 	text_release(&out);
 	return has;
 }

@@ -177,8 +177,7 @@ text_has(struct text *out, const char *what)
 						 strlen(what));
 
 	if (!has)
-		printf("# %.*s\n", (int)out->size, out->size ? out->data :
-		       "");
+		tap_differ(out->size ? out->data : "", what);
 	text_reset(out);
 	return has;
 }

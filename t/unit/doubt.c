@@ -277,8 +277,7 @@ main(void)
 			 *got == '\0');
 
 		if (!good)
-			printf("# %s\n# said %d: %s\n", models[i].text,
-			       status, got);
+			tap_differ(got, want);
 		named_for(good, *want ? "a model that cannot learn gets: %s" :
 			  "a sound model gets no warning and no error%s", want);
 		model_free(m);

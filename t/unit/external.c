@@ -423,7 +423,7 @@ refuses(const char *line, const char *why)
 	m = model_parse(&source, &f);
 	if (!m && strcmp(f.text, why) == 0 && f.kind == FAIL_CONFIG)
 		return true;
-	printf("# %s\n", m ? "it is taken" : f.text);
+	tap_differ(m ? "no error" : f.text, why);
 	model_free(m);
 	return false;
 }

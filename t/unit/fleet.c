@@ -109,7 +109,7 @@ fails(int status, enum fail_kind kind, const char *text)
 {
 	if (status < 0 && f.kind == kind && strstr(f.text, text))
 		return true;
-	printf("# %d: %s\n", status, status < 0 ? f.text : "");
+	tap_differ(status < 0 ? f.text : "no error", text);
 	return false;
 }
 

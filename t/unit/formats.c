@@ -59,7 +59,7 @@ refused_journal(enum fail_kind kind, const char *why)
 		disk_is_there("journal");
 
 	if (j || !good)
-		printf("# %s\n", j ? "opened" : f.text);
+		tap_differ(j ? "no error" : f.text, why);
 	journal_file_close(j);
 	return good;
 }

@@ -3,6 +3,7 @@
 #define PS_INPUTS_H
 
 #include "examples.h"
+#include "tap.h"
 
 static struct input in[8], label;
 static size_t inputs;
@@ -35,7 +36,8 @@ reads_with(const char *files, const struct reader_options *o,
 					  20);
 
 		if (strcmp(got, expected) != 0) {
-			printf("# batches of %zu:\n%s\n", size, got);
+			printf("# batches of %zu\n", size);
+			tap_differ(got, expected);
 			same = false;
 		}
 		free(got);

@@ -30,7 +30,7 @@ says(const char *what)
 	const bool same = strcmp(said, what) == 0;
 
 	if (!same)
-		printf("# said: '%s'\n", said);
+		tap_differ(said, what);
 	memset(said, 0, sizeof(said));
 	return same;
 }

@@ -375,8 +375,8 @@ test_mistakes(void)
 				  strcmp(f.text, mistakes[i].message) == 0;
 
 		if (!good)
-			printf("# %s\n# said: %s\n", mistakes[i].text,
-			       m ? "nothing" : f.text);
+			tap_differ(m ? "no error" : f.text,
+				   mistakes[i].message);
 		named_for(good, "a wrong model is refused with: %s",
 			  mistakes[i].message);
 		model_free(m);

@@ -668,7 +668,7 @@ fails(uint64_t id, const char *why)
 	if (reports(MESSAGE_FAILED, id) &&
 	    strstr(last_posted->text, why))
 		return true;
-	printf("# %s\n", last_posted->text);
+	tap_differ(last_posted->text, why);
 	return false;
 }
 

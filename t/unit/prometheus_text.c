@@ -14,7 +14,7 @@ reads(const char *expected)
 	const bool same = strcmp(out.data, expected) == 0;
 
 	if (!same)
-		printf("# %s\n", out.data);
+		tap_differ(out.data, expected);
 	text_reset(&out);
 	return same;
 }

@@ -27,8 +27,8 @@ refused(const char *line, const char *why)
 {
 	const bool read = reads(line);
 
-	if (!read && strcmp(f.text, why) != 0)
-		printf("# said: %s\n", f.text);
+	if (read || strcmp(f.text, why) != 0)
+		tap_differ(read ? "no error" : f.text, why);
 	named_for(!read && f.kind == FAIL_DATA && strcmp(f.text, why) == 0,
 		  "the request '%s' is refused with: %s", line, why);
 }

@@ -60,7 +60,7 @@ fails(const char *file, const char *begins)
 	const bool does = strncmp(got, begins, strlen(begins)) == 0;
 
 	if (!does)
-		printf("# %s\n", got);
+		tap_differ(got, begins);
 	free(got);
 	return does;
 }

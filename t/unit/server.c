@@ -95,7 +95,8 @@ refuses(uint64_t peer, struct message m, enum fail_kind kind,
 	if (tell(peer, m) == MESSAGE_REFUSED &&
 	    said.m.refused.status == kind && strcmp(said.blob, why) == 0)
 		return true;
-	printf("# %s %s\n", message_name(said.m.kind), said.blob);
+	printf("# the answer is %s\n", message_name(said.m.kind));
+	tap_differ(said.blob, why);
 	return false;
 }
 

@@ -49,7 +49,7 @@ fails(const char *name, enum fail_kind kind, const char *text)
 	f = (struct fail){ 0 };
 	if (drain(name) < 0 && f.kind == kind && strcmp(f.text, text) == 0)
 		return true;
-	printf("# %d: %s\n", (int)f.kind, f.text);
+	tap_differ(f.text, text);
 	return false;
 }
 

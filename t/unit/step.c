@@ -124,7 +124,7 @@ is(const char *text, const char *wanted)
 {
 	if (strcmp(text, wanted) == 0)
 		return true;
-	printf("# %s\n", text);
+	tap_differ(text, wanted);
 	return false;
 }
 
@@ -484,7 +484,7 @@ refuses(const char *lines, const char *why)
 	m = model_parse(&source, &f);
 	if (!m && strcmp(f.text, why) == 0 && f.kind == FAIL_CONFIG)
 		return true;
-	printf("# %s\n", m ? "it is taken" : f.text);
+	tap_differ(m ? "no error" : f.text, why);
 	model_free(m);
 	return false;
 }

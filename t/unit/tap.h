@@ -64,6 +64,25 @@ tap_named_for(bool holds, const char *claim, const char *file, int line,
 	tap_named(holds, name, claim, file, line);
 }
 
+/* Prints a text, of which further lines are indented. */
+static inline void
+tap_show(const char *what, const char *text)
+{
+	printf("# %-9s ", what);
+	for (; text && *text; text++)
+		printf(*text == '\n' && text[1] ? "\n#           " : "%c",
+		       *text);
+	printf("%s", text ? "\n" : "(none)\n");
+}
+
+/* Prints two texts that differ. */
+static inline void
+tap_differ(const char *got, const char *expected)
+{
+	tap_show("expected:", expected);
+	tap_show("got:", got);
+}
+
 /* Are two numbers, or two texts, the same?  If not, both are printed.  Floats
    are compared bit for bit, except that 0 is -0. */
 #define equals(got, expected)						\
@@ -104,8 +123,7 @@ tap_equal_text(const char *got, const char *expected, const char *claim,
 
 	tap_ok(same, claim, file, line);
 	if (!same)
-		printf("# expected: %s\n# got:      %s\n",
-		       expected ? expected : "(none)", got ? got : "(none)");
+		tap_differ(got, expected);
 }
 
 /* Skips a check that cannot be made here; why. */
