@@ -12,9 +12,9 @@
  *	all that came of these,
  *	up to a blank line
  *
- * Each block is a test, with its comment as its name.  The option --rewrite, in
- * front of the names of scripts, replaces the expected output by the actual
- * one.
+ * Each block is a test, with its comment as its name; one without a comment
+ * continues the block before it.  The option --rewrite, in front of the names
+ * of scripts, replaces the expected output by the actual one.
  */
 #ifndef PS_SCRIPT_H
 #define PS_SCRIPT_H
@@ -45,7 +45,9 @@ struct script {
 	const char *file, *name;
 	char *next;		/* what is not read yet */
 	size_t line;		/* number of the last one read */
-	struct text rewritten, came, about;
+	struct text rewritten, came;
+	struct text about;	/* the name of the block */
+	struct text comment;	/* the last one, or the script's sentence */
 	bool rewrite, titled, broken, differs;
 };
 
@@ -89,14 +91,22 @@ script_show_difference(const char *expected_text, const char *got_text)
 	char **e = text_split(expected, '\n', &many);
 	char **g = text_split(got, '\n', &few);
 
+	while (many > 0 && !*e[many - 1])
+		many--;
+	while (few > 0 && !*g[few - 1])
+		few--;
 	while (at < many && at < few && strcmp(e[at], g[at]) == 0)
 		at++;
 	while (many > at && few > at && strcmp(e[many - 1], g[few - 1]) == 0)
 		many--, few--;
 	for (size_t i = at; i < many; i++)
-		printf("# - %s\n", e[i]);
+		printf("# expected: %s\n", e[i]);
+	if (at == many)
+		printf("# expected: nothing\n");
 	for (size_t i = at; i < few; i++)
-		printf("# + %s\n", g[i]);
+		printf("# got:      %s\n", g[i]);
+	if (at == few)
+		printf("# got:      nothing\n");
 	free(e);
 	free(g);
 	free(expected);
@@ -127,14 +137,20 @@ script_compare(struct script *s, size_t line)
 	text_release(&expected);
 }
 
-/* Sets the name of a block: its comment, or else its first command. */
+/* Sets the name of a block: its comment, or else the last one, and the first
+   command. */
 static inline void
 script_about(struct script *s, const char *line, bool comment)
 {
-	const char *text = comment ? line + 1 + (line[1] == ' ') : line;
-
-	if (comment || s->about.size == 0)
-		text_add(&s->about, "%s%s", s->about.size ? " " : "", text);
+	if (comment) {
+		text_add(&s->about, "%s%s", s->about.size ? " " : "",
+			 line + 1 + (line[1] == ' '));
+		text_reset(&s->comment);
+		text_add(&s->comment, "%s", s->about.data);
+	} else if (s->about.size == 0) {
+		text_add(&s->about, "%s Then: %s", script_text(&s->comment),
+			 line);
+	}
 }
 
 static inline void
@@ -231,6 +247,7 @@ script_run(const char *file, const struct script_player *player, bool rewrite)
 	text_release(&s.rewritten);
 	text_release(&s.came);
 	text_release(&s.about);
+	text_release(&s.comment);
 	free(all);
 }
 
