@@ -43,7 +43,7 @@ void window_join(struct window *, const struct window *);
 size_t window_write(const struct window *, uint64_t mark,
 		    unsigned char bytes[WINDOW_BYTES]);
 
-/* Add the steps of bits that were written so; bytes after WINDOW_BYTES are
+/* Add the steps of bits that window_write() wrote; bytes after WINDOW_BYTES are
    ignored. */
 void window_read(struct window *, uint64_t mark, const unsigned char *bytes,
 		 size_t size);

@@ -1,8 +1,8 @@
 /*
- * The coordinator: events come in here, and here each part is asked what
- * follows from them.  This file alone knows all parts, which coord_private.h
- * puts in order; it passes on what one part finds out to those that it
- * concerns.
+ * The coordinator: the functions here receive the events, and ask each part
+ * what follows from them.  This file alone knows all parts, which
+ * coord_private.h puts in order; it passes a fact that one part finds on to the
+ * parts that need it.
  *
  * Where future work would be plugged in:
  *

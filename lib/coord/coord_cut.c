@@ -621,8 +621,8 @@ cut_published(struct coord *c, const struct fail *why, uint64_t now)
 {
 	c->cut->job_waiting = false;
 	checkpoint_ended(c, why, now);
-	/* In GREET a new term is to come, and with it servers let go of all
-	   cuts. */
+	/* A new term follows GREET, and servers release all cuts when it
+	   begins. */
 	if (c->cut->job.again || c->phase == PHASE_GREET)
 		c->cut->state = CUT_NONE;
 	else

@@ -106,11 +106,12 @@ void cut_give_up(struct coord *);
 void cut_join(struct coord *, const struct member *);
 /* The evaluator asks for a cut, and lets go of the one that it has. */
 void cut_ask(struct coord *, const struct member *, uint64_t request);
-/* Does it wait for a cut while a checkpoint is written?  *request: its own. */
+/* Does the evaluator wait for a cut while a checkpoint is written?  *request:
+   the number of its request. */
 bool cut_awaits(const struct coord *, const struct member *,
 		uint64_t *request);
-/* It no longer waits for one; nor has one, without a word to servers; and it
-   lets go of the one that it has. */
+/* The evaluator no longer waits for a cut; it has none, and servers are not
+   told; it lets go of the one that it has. */
 void cut_leave(struct coord *, const struct member *);
 void cut_forget(struct coord *, const struct member *);
 void cut_let_go(struct coord *, const struct member *);

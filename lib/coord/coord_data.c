@@ -562,7 +562,7 @@ have_begun(const struct coord *c)
 	return false;
 }
 
-/* Does the step read records of such an epoch? */
+/* Does the step read records of an epoch that is not in the journal? */
 static bool
 is_unknown(const struct coord *c, uint64_t step)
 {

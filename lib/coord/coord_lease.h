@@ -31,8 +31,8 @@ bool lease_has_any(const struct coord *, const struct member *);
 /* Adds a lease with a new number, for which there must be room.  begins: the
    worker begins with it at once, for it had no other one. */
 struct leased *lease_add(struct coord *, struct member *, bool begins);
-/* Returns LEASE without what only the scheduler knows, as the number of the
-   attempt.  Its frames are good until the next call. */
+/* Returns LEASE without the fields that only the scheduler knows, such as the
+   number of the attempt.  Its frames are good until the next call. */
 struct message lease_describe(struct coord *, const struct leased *,
 			      const struct lease_terms *);
 /* The worker is done with this lease. */

@@ -43,7 +43,7 @@ struct member *members_find(const struct coord *, uint64_t life);
 /* Adds a member that has come for the first time, with a name of its own if its
    HELLO has none. */
 struct member *members_add(struct coord *, const struct message *hello);
-/* Notes that the member is at this peer from now on; that it is at none. */
+/* Sets the peer from which the member calls; removes it. */
 void members_call(struct coord *, struct member *, uint64_t peer);
 void members_hang_up(struct coord *, const struct member *);
 /* Frees a member and its seat. */

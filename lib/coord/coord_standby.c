@@ -126,8 +126,8 @@ standby_down(struct coord *c, uint64_t peer, uint64_t now)
 static void
 notify_server(struct coord *c, size_t server, uint64_t life)
 {
-	/* Not request 0, which is HELLO's: a refusal of that would count as one
-	   of the coordinator. */
+	/* The number is not 0, as HELLO's is: the refusal of a request 0 counts
+	   as a refusal of the coordinator. */
 	struct message m = { .kind = MESSAGE_STANDBY, .request = WIRE_NONE };
 
 	m.standby.run = plan_run(&c->plan);

@@ -10,7 +10,7 @@ struct member;
 
 /* Leases all steps that can be leased now. */
 void steps_give_out(struct coord *);
-/* Returns the step such that only steps below it can be begun now. */
+/* Returns the limit: only steps below it can begin now. */
 uint64_t steps_limit(const struct coord *);
 /* Takes back all leases of a worker, to be given to others. */
 void steps_take_back(struct coord *, struct member *);

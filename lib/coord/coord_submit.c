@@ -653,9 +653,9 @@ submit_receive(struct coord *c, uint64_t peer, const struct message *m,
 		submitters_away(c->submitters, i, now);
 }
 
-/* A program that is stopped keeps its connection if that is full, since nothing
-   of libzmq's comes through.  It counts as away when the connection has ended:
-   what it had sent before is taken. */
+/* The connection of a stopped program stays open while it is full, since libzmq
+   can send nothing on it.  The submitter counts as away when the connection has
+   ended: the requests that it had sent before are taken. */
 static void
 hang_up_on_silent(struct coord *c, uint64_t now)
 {

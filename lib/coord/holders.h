@@ -21,7 +21,7 @@ struct residual {
 struct holders *holders_new(size_t replicas);
 void holders_free(struct holders *);
 
-/* Has another worker than this one a residual of the replica that is not 0? */
+/* Does another worker have a residual of the replica, other than 0? */
 bool holders_other(const struct holders *, size_t replica, const void *worker);
 /* Returns the residual that this worker has. */
 struct residual holders_residual(const struct holders *, size_t replica,

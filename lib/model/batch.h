@@ -33,12 +33,12 @@ struct negative_labels {
 	bool zero, minus;
 };
 
-/* Record the kinds of 0 among n labels. */
+/* Record which of 0 and -1 are among n labels. */
 void negative_labels_add(struct negative_labels *, const float *label,
 			 size_t n);
 
 struct batch;
-/* Record those of a batch's labels, if these are binary. */
+/* The same for the labels of a batch, if these are binary. */
 void negative_labels_add_batch(struct negative_labels *, const struct batch *);
 
 struct feature {

@@ -30,12 +30,12 @@ void block_sum_begin(struct block_sum *, struct crew *, size_t blocks,
 
 /*
  * Return an array for the gradient of a block, for block_sum_add() to take
- * back; its content is undefined.  For any member of the crew.
+ * back; its content is undefined.  Any member of the crew may call it.
  */
 float *block_sum_room(struct block_sum *);
 /*
- * Add the gradient of a block, which is in an array of block_sum_room().  For
- * any member of the crew.
+ * Add the gradient of a block, which is in an array of block_sum_room().  Any
+ * member of the crew may call it.
  */
 void block_sum_add(struct block_sum *, size_t block, float *gradient);
 

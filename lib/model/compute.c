@@ -1474,7 +1474,7 @@ zero_leaves(const struct compute *c, size_t block)
 }
 
 /*
- * Zero a block's gradients of other variables, except those that a layer sets.
+ * Zero a block's gradients of dense variables, except those that a layer sets.
  */
 static void
 zero_dense(const struct compute *c, const struct lane *l)

@@ -336,7 +336,7 @@ blocks_want(struct blocks *b, const struct frame *want, size_t count)
 {
 	pthread_mutex_lock(&b->lock);
 	collect_block(b);
-	/* The most urgent one is touched last, so it is replaced last. */
+	/* The most urgent block is touched last, so it is replaced last. */
 	for (size_t i = count; i > 0; i--) {
 		struct cached_block *k = find(b, &want[i - 1]);
 

@@ -47,10 +47,10 @@ const struct externals *
 external_processes_externals(struct external_processes *);
 
 /*
- * For a caller that does other things while a program computes; only one does
- * at a time.  Fill in what to wait for, and return how many, at most
- * EXTERNAL_FDS.
- * external_processes_advance() is to be called then, and from time to time.
+ * For a caller that does other things while a program computes.  One program
+ * computes at a time.  Fill in the descriptors to wait for, and return their
+ * number, at most EXTERNAL_FDS.  Call external_processes_advance() when one of
+ * them is ready, and from time to time.
  */
 #define EXTERNAL_FDS	3
 size_t external_processes_fds(const struct external_processes *,

@@ -24,8 +24,8 @@ struct node_sums;
 struct node_sums *node_sums_new(const struct plan *);
 void node_sums_free(struct node_sums *);	/* with all letters */
 
-/* Takes a PUSH of a level over 0 to a part that waits for rounds.  The letter
-   is given away. */
+/* Takes a PUSH of a level over 0 to a part that waits for rounds, and the
+   ownership of the letter. */
 void node_sums_add(struct node_sums *, struct letter *);
 
 /* Lets all letters leave, each by itself: nobody is waited for any more. */

@@ -351,8 +351,8 @@ find_cover(const struct round_buffer *s, size_t part, const uint64_t *attempt,
 
 /* ---- what a round will come to ---- */
 
-/* Find the newest attempt that is here for each replica, by itself or in a sum.
-   false: for one replica there is none. */
+/* Find the newest attempt of each replica that is here, by itself or in a sum.
+   Returns false if a replica has none. */
 static bool
 find_newest_attempts(const struct nodes *p, uint64_t *attempt, size_t replicas)
 {

@@ -179,8 +179,8 @@ server_run_index(const struct server_run *r)
 	return r ? r->index : 0;
 }
 
-/* Read the plan of a PLAN into *plan, which the caller releases.  false: it is
-   not the plan of our run, but for what may change with a term. */
+/* Read the plan of a PLAN into *plan, which the caller releases.  false: it
+   differs from our run's in more than a new term may change. */
 static bool
 read_known(const struct server_run *r, const struct message *m,
 	   struct plan *plan)

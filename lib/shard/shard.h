@@ -125,14 +125,13 @@ bool shard_pull_published(struct shard *, size_t part, struct encoding,
 			  uint64_t have, struct shard_news *);
 
 /*
- * shard_publish_anew(): the published copies of all parts begin anew from the
- * values themselves, as a new edition.  shard_publish_at(): the same, when the
- * round of a step opens; at once if that is the open round (`now'); never if it
- * has ended.
+ * shard_publish_anew() publishes the values of all parts themselves, as a new
+ * edition.  shard_publish_at() does so when the round of this step opens: at
+ * once if it is the open round (`now'), and never if it has ended.
  */
 void shard_publish_anew(struct shard *);
 void shard_publish_at(struct shard *, uint64_t now, uint64_t step);
-/* The open round was `before', and is now that of this step. */
+/* The open round changes from that of step `before' to that of `step'. */
 void shard_set_round(struct shard *, uint64_t before, uint64_t step);
 /* A new term has begun: keep no differences, so that a puller without the
    newest edition is sent the whole copy. */

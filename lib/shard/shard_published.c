@@ -272,8 +272,8 @@ shard_publish(struct shard *s, size_t n, uint64_t step)
 		return;
 	}
 	send_buffer_free(&difference.buffer);
-	/* At such a step all parts begin anew, when the whole round has
-	   ended. */
+	/* At a step where copies begin anew, all parts do so when the whole
+	   round has ended. */
 	if (published_continues(s, n, step))
 		begin_part(s, n);
 }

@@ -64,7 +64,8 @@ apply_all(const struct apply *a, const float *from, float *to,
 	}
 }
 
-/* Change rows of at most BLOCK floats in all, by way of a block. */
+/* Update rows of at most BLOCK floats in all: gather them into a block, and
+   scatter them again. */
 static void
 apply_some(const struct apply *a, const struct row_set *p, size_t stride,
 	   const loose_float *sum, struct block *b)
