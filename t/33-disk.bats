@@ -24,9 +24,7 @@ setup() {
 
 teardown() {
 	local one
-	for one in "${daemons[@]}"; do
-		kill -KILL "$one" 2>/dev/null || true
-	done
+	end_test
 	for one in ckpt small; do
 		if mountpoint -q "$BATS_TEST_TMPDIR/$one"; then
 			umount "$BATS_TEST_TMPDIR/$one"

@@ -22,10 +22,38 @@ setup() {
 }
 
 teardown() {
+	end_test
+}
+
+# end_test - end the daemons of a test, and explain its failure.
+end_test() {
 	local one
+	[ "$BATS_TEST_COMPLETED" ] || show_failure
 	for one in "${daemons[@]}"; do
 		kill -KILL "$one" 2>/dev/null || true
 	done
+}
+
+# show_failure - print what a reader of a failed test needs to see: the last
+# program that "run" ran, as [[ ]] prints no values, and the messages of the
+# daemons.
+show_failure() {
+	local one
+	if [ "${status+x}" ]; then
+		echo "the last program ended with status $status"
+		[ -z "${output-}" ] || show_end "its output" <<<"$output"
+		[ -z "${stderr-}" ] ||
+			show_end "its standard error" <<<"$stderr"
+	fi
+	for one in *.log; do
+		[ ! -s "$one" ] || show_end "$one" <"$one"
+	done
+}
+
+# show_end NAME - print the last lines of standard input, under this name.
+show_end() {
+	echo "$1:"
+	tail -n 10 | cut -c 1-300 | sed 's/^/    /'
 }
 
 # Fails if a test has left a program of pskit running.  Such a program has its
