@@ -134,11 +134,6 @@ circles="base"
 	diff /dev/null broken
 }
 
-# options PROGRAM - the long names in its table, which --help lists.
-options() {
-	"$1" --help | sed -nE 's/^  (-.,|   ) --([a-z-]+).*/\2/p'
-}
-
 @test "programs stay under 250 lines" {
 	{
 		wc -l "$SRC"/bin/*.c
@@ -166,19 +161,6 @@ options() {
 		} | tr -d '[:space:]' >synopsis
 		diff synopsis usage
 	done
-}
-
-@test "every option of a program is in its manual page" {
-	local program name table
-	for program in $(programs); do
-		table=$(options "$program")
-		[ "$table" ] || echo "$program: a table without options"
-		for name in $table; do
-			grep -q -- "Fl -$name\>" "$SRC/man/$program.1" ||
-				echo "$program: --$name is not in the manual"
-		done
-	done >broken
-	diff /dev/null broken
 }
 
 @test "the manual pages are clean" {
