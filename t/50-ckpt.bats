@@ -176,7 +176,7 @@ assert (kernel == np.load("kernel.npy").ravel()).all()
 '
 }
 
-@test "what was converted is imported again, bit for bit, slots too" {
+@test "a converted checkpoint is imported again, bit for bit, slots too" {
 	made dir 9
 	for kind in npz safetensors; do
 		ps-ckpt convert --slots dir all.$kind

@@ -168,7 +168,7 @@ values() {
 	run -0 ps-eval -C ckpt other.svm
 }
 
-@test "there are as many predictions as records" {
+@test "each record has one prediction" {
 	cat >model.ps <<-'END'
 		input x sparse[4]
 		label y binary

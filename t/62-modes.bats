@@ -467,7 +467,7 @@ goes_on_by() {
 	assert_equal "${#lines[@]}" 5
 }
 
-@test "sync: asked to stop, it ends the rounds that it has begun" {
+@test "sync: a stopped run ends the rounds that it has begun" {
 	equal_batches
 	members 2 2 --repeat data.csv
 	begin_run -B 4 --mode=sync

@@ -289,7 +289,7 @@ again() {
 	fails 69 'ps-coord: server 1 (ipc://s1) is gone, last heard * s ago'
 }
 
-@test "F12: and if the server comes back, too: exactly 4 steps" {
+@test "F12: server and worker are killed and come back: exactly 4 steps" {
 	members
 	worker_at 0
 	steps 2

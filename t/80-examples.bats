@@ -73,7 +73,7 @@ holds() {
 	EOT
 }
 
-@test "fm: it finds the pairs, on synthetic and on real data" {
+@test "fm: the example finds the pairs, on synthetic and on real data" {
 	need_programs
 	run -0 --separate-stderr "$SRC/examples/fm/run"
 	holds "$(metric auc) > 0.83"
@@ -98,7 +98,7 @@ holds() {
 	assert_equal "$stderr" ""
 }
 
-@test "mnist: it reads digits" {
+@test "mnist: the example reads digits" {
 	need_programs
 	images=mnist10k-images-idx3-ubyte.gz
 	labels=mnist10k-labels-idx1-ubyte.gz
