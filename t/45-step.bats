@@ -777,6 +777,33 @@ holds() {
 'lines.ps:7, and second, at lines.ps:8"}'
 }
 
+@test "a schedule counts the steps of the lines that train its variable" {
+	local mode parts
+	local by='schedule=piecewise_constant boundaries=1 values=1,0.125'
+	lines
+	sed -i "s/^optimizer.*momentum.*/optimizer sgd $by/" lines.ps
+	for mode in async sync; do
+		for parts in 1 2; do
+			rm -rf saved
+			echo '{"step":"first","steps":4}' >requests
+			[ $parts = 2 ] || echo '{"step":"second","steps":3}' \
+				>>requests
+			for _ in $(seq $parts); do
+				ps-local -q -s 2 -w 2 -C saved -- --repeat \
+					--step="python3 lines.py" train.svm -- \
+					ps-coord -q -m lines.ps -B 2 \
+					--mode=$mode --checkpoint=saved \
+					--results=errors requests
+				echo '{"step":"second","steps":3}' >requests
+			done
+			# Two updates at 1, and the others at 0.125.
+			holds A 2.25 3
+			holds B 2.125 2
+			holds both 2.625 2
+		done
+	done
+}
+
 @test "steps that are cancelled while one is computed leave nothing" {
 	local done status=0
 	lines

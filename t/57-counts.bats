@@ -137,6 +137,24 @@ moved_by() {
 	moved_by 0.3
 }
 
+@test "a schedule stands still while its variable is frozen" {
+	local by='schedule=piecewise_constant boundaries=4 values=0.01,0.02'
+	model moving "sgd $by"
+	model frozen 'sgd learning_rate=0'
+	train moving 3
+	moved_by 0.03
+	train frozen 5
+	servers=2 train frozen 1
+	again npz frozen
+	moved_by 0.03
+	# The updates 3 and 4 are the last at 0.01.
+	servers=3 train moving 4
+	assert_equal "$stderr" "ps-coord: ckpt/ckpt-00000000: the schedules of\
+ these have changed, and continue with the updates so far: a/kernel, b/kernel,\
+ c/kernel"
+	moved_by 0.09
+}
+
 @test "a standby continues the count of updates" {
 	model adam 'adam learning_rate=0.01'
 	train sgd 100

@@ -271,4 +271,8 @@ step_line_mark(struct model *m)
 		mark_layer(m, m->node[i]);
 	for (size_t i = 0; i < m->steps; i++)
 		mark_line(m, i);
+	for (size_t v = 0; v < m->variables; v++)
+		m->variable[v].partly = m->steps > 0 &&
+			m->variable[v].trained_by !=
+			(UINT64_C(1) << m->steps) - 1;
 }

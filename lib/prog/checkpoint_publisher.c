@@ -124,25 +124,32 @@ list_missing(struct text *to, const struct model *of,
 				 v[i].name);
 }
 
+/* How a schedule that the checkpoint does not have begins. */
+enum beginning { ANEW, WITH_STEPS, WITH_UPDATES };
+
 /*
- * Return whether the variable has a schedule that begins anew, because its
- * optimizer does (anew); or one that differs from the old schedule but
- * continues at the old number of updates (!anew).
+ * Return whether the variable has a schedule that begins so: anew, because its
+ * optimizer does; or one that differs from the old schedule, but continues at
+ * the old number of steps, or of updates, if these are fewer.
  */
 static bool
 has_new_schedule(const struct variable *v, const struct variable *was,
-		 bool anew)
+		 enum beginning how)
 {
-	return v->optimizer && was && was->optimizer &&
-		!schedule_constant(&v->optimizer->schedule) &&
-		!optimizer_can_resume(v->optimizer, was->optimizer) == anew &&
-		(anew || !schedule_same(&v->optimizer->schedule,
-					&was->optimizer->schedule));
+	if (!v->optimizer || !was || !was->optimizer ||
+	    schedule_constant(&v->optimizer->schedule))
+		return false;
+	if (!optimizer_can_resume(v->optimizer, was->optimizer))
+		return how == ANEW;
+	return how == (v->partly || was->optimizer->frozen ? WITH_UPDATES :
+		       WITH_STEPS) &&
+		!schedule_same(&v->optimizer->schedule,
+			       &was->optimizer->schedule);
 }
 
 static void
 list_schedules(struct text *to, const struct model *model,
-	       const struct model *old, bool anew)
+	       const struct model *old, enum beginning how)
 {
 	size_t count;
 	const struct variable *v = model_variables(model, &count);
@@ -150,7 +157,7 @@ list_schedules(struct text *to, const struct model *model,
 	text_reset(to);
 	for (size_t i = 0; i < count; i++)
 		if (has_new_schedule(&v[i], model_variable(old, v[i].name),
-				     anew))
+				     how))
 			text_add(to, "%s%s", to->size > 0 ? ", " : "",
 				 v[i].name);
 }
@@ -173,15 +180,20 @@ warn_of_changes(const struct checkpoint *from, const struct model *old,
 		log_warn("%s: starting from initial values, because the "
 			 "checkpoint does not have them: %s", path,
 			 names.data);
-	list_schedules(&names, model, old, true);
+	list_schedules(&names, model, old, ANEW);
 	if (names.size > 0)
 		log_warn("%s: the schedules of these start anew, because their "
 			 "optimizers have changed: %s", path, names.data);
-	list_schedules(&names, model, old, false);
+	list_schedules(&names, model, old, WITH_STEPS);
 	if (names.size > 0)
 		log_warn("%s: the schedules of these have changed, and "
 			 "continue at step %ju: %s", path,
 			 (uintmax_t)checkpoint_info(from)->step, names.data);
+	list_schedules(&names, model, old, WITH_UPDATES);
+	if (names.size > 0)
+		log_warn("%s: the schedules of these have changed, and "
+			 "continue with the updates so far: %s", path,
+			 names.data);
 	text_release(&names);
 }
 

@@ -488,8 +488,8 @@ shard_apply(struct shard *s, struct shard_snapshot *snapshot, size_t n,
 			.optimizer = o, .t = ++to->updates - h->since,
 			.examples = (float)of,
 			.learning_rate = schedule_asked(&o->schedule,
-							p->step - h->begun,
-							p->learning_rate)
+				(shard_counts_updates(h) ? to->updates - 1 :
+				 p->step) - h->begun, p->learning_rate)
 		};
 
 		piece_state_push(to, h, &a, rows, g);

@@ -32,9 +32,23 @@ struct shard_piece {
 	size_t shift;		/* a chunk of a table has 1 << shift rows */
 	size_t chunks;
 	struct hashed hashed;
-	uint64_t since, begun;	/* as in struct checkpoint_counts */
+	uint64_t since, begun;	/* as in struct checkpoint_counts; but where
+				   shard_counts_updates(), begun is an update */
 	struct piece_state now;
 };
+
+/*
+ * A schedule counts the updates of its variable.  Where every step is one it
+ * counts the steps: these have numbers of their own, in whatever order they
+ * come.
+ */
+static inline bool
+shard_counts_updates(const struct shard_piece *h)
+{
+	const struct optimizer *o = h->variable->optimizer;
+
+	return h->variable->partly || (o && o->frozen);
+}
 
 /* The rows of the pieces of a part that keys name. */
 struct shard_rows {

@@ -108,6 +108,20 @@ continues_array(const struct shard_piece *last, const struct shard_piece *h)
 		last->piece->first + last->piece->count == h->piece->first;
 }
 
+/*
+ * Return the step from which the schedule of a piece would count if it had
+ * counted all steps: so a checkpoint has the schedule's position, whatever it
+ * counts.
+ */
+static uint64_t
+begun_step(const struct shard_snapshot *snapshot, size_t i)
+{
+	const struct shard_piece *h = &snapshot->shard->holding[i];
+
+	return shard_counts_updates(h) ? snapshot->step -
+		(snapshot->content[i].updates - h->begun) : h->begun;
+}
+
 /* Describe the values (slot 0) or a slot of the pieces i to end - 1 as one
    array. */
 static void
@@ -128,7 +142,7 @@ add_array(struct shard_snapshot *snapshot, size_t i, size_t end, size_t slot)
 		.rows.first = h->piece->first * h->piece->width / width,
 		.piece = to,
 		.updates = snapshot->content[i].updates,
-		.since = h->since, .begun = h->begun,
+		.since = h->since, .begun = begun_step(snapshot, i),
 	};
 	for (; i < end; i++)
 		for (size_t j = 0; j < s->holding[i].chunks; j++) {
@@ -157,7 +171,7 @@ add_tables(struct shard_snapshot *snapshot, size_t i)
 
 	for (size_t k = 0; k < count; k++) {
 		a[k].since = h->since;
-		a[k].begun = h->begun;
+		a[k].begun = begun_step(snapshot, i);
 	}
 	snapshot->hashed += count;
 }
@@ -315,13 +329,16 @@ static void
 restore_counts(struct shard_piece *h, const struct checkpoint *from, bool slots)
 {
 	const struct checkpoint_counts c = rows_counts(from, h->variable);
+	const uint64_t step = checkpoint_info(from)->step;
 
 	h->since = c.since;
 	h->begun = c.begun;
-	if (slots && c.updates > c.since)
-		return;
-	h->now.updates = h->since = c.updates;
-	h->begun = checkpoint_info(from)->step;
+	if (!slots || c.updates <= c.since) {
+		h->now.updates = h->since = c.updates;
+		h->begun = step;
+	}
+	if (shard_counts_updates(h))
+		h->begun = h->now.updates - (step - h->begun);
 }
 
 int

@@ -63,9 +63,9 @@ struct checkpoint_array {
 struct checkpoint_counts {
 	uint64_t updates;		/* of the variable, so far */
 	uint64_t since;			/* updates before the slots began */
-	uint64_t begun;			/* the step from which schedules count;
-					   below 0, modulo 2^64, if updates
-					   were imported */
+	uint64_t begun;			/* the step less the schedule's
+					   position; below 0, modulo 2^64, if
+					   updates were imported */
 };
 
 /*

@@ -65,6 +65,7 @@ struct variable {
 	 * all bits are set.
 	 */
 	uint64_t lines, trained_by;
+	bool partly;			/* some step lines do not train it */
 };
 
 #endif
