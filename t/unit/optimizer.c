@@ -602,7 +602,7 @@ lines(void)
 		{ "nadam", .001f }
 	};
 
-	for (size_t i = 0; i < 10; i++) {
+	for (size_t i = 0; i < sizeof(start_at) / sizeof(*start_at); i++) {
 		const struct optimizer p = optimizer(start_at[i].name);
 
 		named_for(schedule_at(&p.schedule, 0) == start_at[i].rate &&

@@ -359,11 +359,6 @@ test_no_number(char *lines, float label)
 static void
 test_no_numbers(void)
 {
-	static const char *const activations[] = {
-		"relu", "relu6", "leaky_relu", "sigmoid", "hard_sigmoid",
-		"tanh", "gelu", "elu", "selu", "softplus", "softsign", "silu",
-		"exponential"
-	};
 	static const char *const kinds[] = {
 		"binary_crossentropy one", "mean_squared_error one",
 		"binary_crossentropy one from_logits=true", "hinge one",
@@ -374,10 +369,9 @@ test_no_numbers(void)
 					      "y = maximum b a" };
 	char text[512];
 
-	for (size_t i = 0; i < sizeof(activations) / sizeof(*activations);
-	     i++) {
+	for (size_t i = 0; activation_name(i); i++) {
 		snprintf(text, sizeof(text), "y = %s one\nlabel t float\n"
-			 "loss mean_squared_error y", activations[i]);
+			 "loss mean_squared_error y", activation_name(i));
 		test_no_number(text, 1);
 	}
 	for (size_t i = 0; i < 2; i++) {
