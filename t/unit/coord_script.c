@@ -364,8 +364,9 @@ number_in(const char *list, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* Reports a step as done: [lease=ID] [mixed] [scores=N] [result=JSON].  mixed:
-   servers already had a part of the step. */
+/* Reports a step as done: [lease=ID] [mixed] [zero] [minus] [scores=N]
+   [result=JSON].  mixed: servers already had a part of the step; zero, minus:
+   labels for "no" were 0, or -1. */
 static int
 do_step(uint64_t peer, uint64_t step, struct sent *l, const char *how,
 	struct fail *f)
@@ -374,6 +375,8 @@ do_step(uint64_t peer, uint64_t step, struct sent *l, const char *how,
 	struct result r = { .step = step, .attempt = 1, .examples = LINE_BATCH,
 			    .staleness = 2, .microseconds = 250000,
 			    .mixed = strstr(how, "mixed"), .loss = 2,
+			    .negatives = { .zero = strstr(how, "zero"),
+					   .minus = strstr(how, "minus") },
 			    .scores = number_in(how, "scores=") };
 
 	const char *json = strstr(how, "result=");

@@ -250,6 +250,75 @@ hangs(void)
 	coordinator_end();
 }
 
+/* Is the peer refused, with these words? */
+static bool
+refused(uint64_t peer, enum fail_kind kind, const char *why)
+{
+	const bool is = says(peer, MESSAGE_REFUSED) &&
+		last_posted->m.refused.status == kind &&
+		strstr(last_posted->text, why);
+
+	if (!is)
+		printf("# said: %s\n", last_posted->text);
+	return is;
+}
+
+/* A submitter calls, sends this, is refused with these words, and is away: what
+   it sent counts for nothing. */
+static void
+errs(struct message m, enum fail_kind kind, const char *why)
+{
+	calls(ME);
+	ok(says(ME, MESSAGE_WELCOME));
+	coordinator_hears(ME, &m);
+	named(refused(ME, kind, why) &&
+	      submitters_accepted(c->submitters, 1) == 0 &&
+	      submitters_at(c->submitters, ME) == SUBMITTER_NONE, why);
+	check_all();
+}
+
+static void
+refusals(void)
+{
+	const size_t many = ((size_t)32 << 20) + 1;
+	char *lines = malloc(many);
+	struct message m = message_hello(ROLE_SUBMITTER, 0, 7, 0);
+
+	memset(lines, '\n', many);
+	begin();
+	coordinator_hears(ME, &m);
+	ok(refused(ME, FAIL_PROTOCOL, "a submitter without a name"));
+	m = (struct message){ .kind = MESSAGE_SUBMIT, .frames = 1 };
+	m.submit.first = 1;
+	m.frame[0] = (struct frame){ "join\ntrain", 10, NULL };
+	errs(m, FAIL_PROTOCOL, "a request without a newline");
+	m.frame[0] = (struct frame){ lines, many, NULL };
+	errs(m, FAIL_PROTOCOL, "requests of 33554433 bytes at once, more than "
+	     "33554432");
+	m.frame[0].size = 100000;
+	m.submit.first = 2;
+	errs(m, FAIL_DATA, "its requests up to number 1 are not those that it "
+	     "sent before");
+	m.submit.first = 1;
+	m.submit.hash = submitters_hash(c->submitters, 1) + 1;
+	errs(m, FAIL_DATA, "its requests up to number 0 are not those that it "
+	     "sent before");
+	m = (struct message){ .kind = MESSAGE_DONE };
+	errs(m, FAIL_PROTOCOL, "a submitter may not send DONE");
+	coordinator_end();
+	options.queue = false;
+	options.journal = NULL;
+	coordinator_begin(model);
+	calls(ME);
+	ok(refused(ME, FAIL_CONFIG, "it takes no requests from submitters: "
+		   "start it with ps-coord --queue"));
+	ask("{\"op\":\"cancel\",\"request\":1}");
+	named(prints("cancel: requests can be cancelled only with ps-coord "
+		     "--queue"), "nor does it cancel them");
+	coordinator_end();
+	free(lines);
+}
+
 int
 main(void)
 {
@@ -260,5 +329,6 @@ main(void)
 	other_run();
 	late();
 	hangs();
+	refusals();
 	return tap_done();
 }

@@ -46,6 +46,33 @@ joins_site(uint64_t peer, enum role role)
 	ok(says(peer, MESSAGE_WELCOME) && says(peer, MESSAGE_PLAN));
 }
 
+/* A relay without a site, or an endpoint, is none; one that is there does no
+   steps. */
+static void
+relay_refused(void)
+{
+	struct message m = message_hello(ROLE_RELAY, WIRE_NONE, 9, 0);
+
+	begin(1, 0);
+	m.frames = 2;
+	m.frame[0] = (struct frame){ "node:9", 6, NULL };
+	m.frame[1] = (struct frame){ "a b", 3, NULL };
+	coordinator_hears(9, &m);
+	ok(says(9, MESSAGE_REFUSED) &&
+	   strstr(last_posted->text, "a site's name is a word"));
+	m.frames = 1;
+	coordinator_hears(9, &m);
+	ok(says(9, MESSAGE_REFUSED) &&
+	   strstr(last_posted->text, "a relay of no site, or nowhere"));
+	joins_site(9, ROLE_RELAY);
+	m = (struct message){ .kind = MESSAGE_DONE };
+	coordinator_hears(9, &m);
+	ok(says(9, MESSAGE_REFUSED) &&
+	   last_posted->m.refused.status == FAIL_DENIED &&
+	   strstr(last_posted->text, "a relay may not send DONE"));
+	coordinator_end();
+}
+
 static void
 leaves(uint64_t peer)
 {
@@ -349,5 +376,6 @@ main(void)
 	given_up();
 	hung();
 	ready_first();
+	relay_refused();
 	return tap_done();
 }
