@@ -469,17 +469,31 @@ accounts_failed(const struct accounts *a, size_t owner)
 	return false;
 }
 
+/* Returns the most steps that a request may have.  Each step of an epoch has at
+   least one record. */
+static uint64_t
+most_steps(const struct accounts *a, size_t owner, size_t id)
+{
+	const struct ask_line *ask = ask_of(a, owner, id);
+	const uint64_t records = a->s->files * a->s->file_records +
+		a->s->second_files * a->s->second_records;
+
+	return ask->op == 't' ? ask->steps : ask->op == 'p' ?
+		ask->steps * records : 0;
+}
+
 void
 accounts_lose(struct accounts *a, size_t owner)
 {
 	for (size_t i = 0; i < asks_of(a, owner); i++) {
 		const struct request_account *r = &a->of[owner][i];
 		const uint64_t known = r->done + r->cancelled + r->errors;
+		const uint64_t most = most_steps(a, owner, i);
 
-		if (is_train(a, owner, i) &&
-		    known < ask_of(a, owner, i)->steps) {
-			a->lost += ask_of(a, owner, i)->steps - known;
-			a->given_up += ask_of(a, owner, i)->steps - known;
+		if ((is_train(a, owner, i) || !has_ended(a, owner, i)) &&
+		    known < most) {
+			a->lost += most - known;
+			a->given_up += most - known;
 		}
 	}
 }
