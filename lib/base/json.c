@@ -132,6 +132,12 @@ json_read(const char *text, size_t size, size_t flags, json_error_t *error)
 	pthread_once(&once, limit_memory);
 	left = JSON_MOST;
 	value = json_loadb(text, size, flags, error);
+	if (!value && left > 0 &&
+	    json_error_code(error) == json_error_numeric_overflow) {
+		left = JSON_MOST;	/* what was allocated is free again */
+		value = json_loadb(text, size, flags | JSON_DECODE_INT_AS_REAL,
+				   error);
+	}
 	if (!value && left == 0)
 		snprintf(error->text, sizeof(error->text), "its contents take "
 			 "more than %zu MiB of memory", JSON_MOST >> 20);

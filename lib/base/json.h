@@ -38,6 +38,9 @@ char *json_line(const struct json_t *, size_t flags);
  * Read a text that comes from a file or a peer, as json_loadb() does.  Values
  * can take fifty times the memory of their text; reading fails if they take
  * more than JSON_MOST bytes.  Other calls of jansson have no such limit.
+ *
+ * Whole numbers of any size are JSON.  If one in the text is beyond int64_t,
+ * all numbers of the text are read as reals; json_member() has them exactly.
  */
 struct json_t *json_read(const char *text, size_t size, size_t flags,
 			 struct json_error_t *);

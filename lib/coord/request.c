@@ -557,10 +557,6 @@ read_json(struct request *r, const char *line, struct fail *f)
 	json_t *value;
 	int status = 0;
 
-	/* Whole numbers of any size are JSON: ours are read from the line. */
-	if (!object)
-		object = json_read(line, strlen(line), flags |
-				   JSON_DECODE_INT_AS_REAL, &error);
 	if (!object)
 		return fail(f, FAIL_DATA, "not JSON: %s", error.text);
 	r->op = REQUEST_TRAIN;

@@ -54,7 +54,7 @@ replace_odd(struct text *to, const char *line, size_t size)
 
 /*
  * Parse the line; NULL: it is not JSON, and the error says why.  The text is
- * what was parsed.  Whole numbers of any size are JSON, too.
+ * what was parsed.
  */
 static json_t *
 load(const char *line, size_t size, struct text *text, json_error_t *error)
@@ -68,10 +68,7 @@ load(const char *line, size_t size, struct text *text, json_error_t *error)
 	text_reset(text);
 	replace_odd(text, line, size);
 	text_add(text, "%s", "");
-	answer = json_read(text->data, text->size, JSON_ALLOW_NUL, error);
-	return answer ? answer :
-		json_read(text->data, text->size, JSON_ALLOW_NUL |
-			  JSON_DECODE_INT_AS_REAL, error);
+	return json_read(text->data, text->size, JSON_ALLOW_NUL, error);
 }
 
 /* ---- the answer of a step ---- */

@@ -72,6 +72,11 @@ main(void)
 	value = json_read("{\"a\":1}", 7, 0, &error);
 	equals(json_integer_value(json_object_get(value, "a")), 1);
 	json_decref(value);
+	value = json_read("{\"a\":9223372036854775808}", 25, 0, &error);
+	equals(json_real_value(json_object_get(value, "a")), 0x1p63);
+	json_decref(value);
+	named(!json_read("[1e999]", 7, 0, &error) && *error.text,
+	      "a number beyond any double is refused");
 	named(!json_read("[1", 2, 0, &error) && *error.text &&
 	      !strstr(error.text, "512 MiB"),
 	      "other errors do not name the limit of memory");
