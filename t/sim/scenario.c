@@ -865,6 +865,97 @@ draw_queue(struct scenario *s)
 		draw_submitter_fault(s, r);
 }
 
+/* ---- while steps are given up ---- */
+
+/* A server loses its variables when a step has failed, or soon before the next
+   one fails: its steps are run again while others are given up. */
+static void
+draw_failing_fault(struct scenario *s, struct rng *r)
+{
+	static const enum message_kind message[] = {
+		MESSAGE_FAILED, MESSAGE_FAILED, MESSAGE_CANCEL, MESSAGE_LEASE
+	};
+
+	add_fault(s, &(struct fault){
+		.kind = FAULT_CRASH, .trigger = AT_MESSAGE,
+		.target = TARGET_NODE,
+		.message = message[rng_below(r, 4)],
+		.nth = 1 + rng_below(r, 4), .other = COORDINATOR,
+		.later = chance(r, 2) ? 0 : skewed(r, 500),
+		.node = FIRST_SERVER + (int)rng_below(r, s->o.servers),
+		.span = skewed(r, 300)
+	});
+}
+
+/* A worker hangs for longer than a lease, and pushes when nobody waits for it
+   any more. */
+static void
+draw_late_fault(struct scenario *s, struct rng *r)
+{
+	add_fault(s, &(struct fault){
+		.kind = FAULT_FREEZE, .trigger = AT_MESSAGE,
+		.target = TARGET_RECEIVER, .message = MESSAGE_LEASE,
+		.nth = 1 + skewed(r, 60), .node = FIRST_WORKER,
+		.other = COORDINATOR, .later = skewed(r, 60),
+		.span = between(r, s->o.lease_ms, 3 * s->o.lease_ms)
+	});
+}
+
+/* A worker dies while steps are given up; its last pushes are still on a slow
+   link, and arrive when the server has been told to refuse them. */
+static void
+draw_dead_push(struct scenario *s, struct rng *r)
+{
+	static const enum message_kind message[] = {
+		MESSAGE_FAILED, MESSAGE_CANCEL, MESSAGE_SUBMIT, MESSAGE_LEASE
+	};
+	const int worker = FIRST_WORKER + (int)rng_below(r, s->workers);
+
+	add_fault(s, &(struct fault){
+		.kind = FAULT_SLOW, .trigger = AT_TIME,
+		.nth = skewed(r, 2000), .node = worker,
+		.other = FIRST_SERVER + (int)rng_below(r, s->o.servers),
+		.span = 1000 + skewed(r, 60000)
+	});
+	add_fault(s, &(struct fault){
+		.kind = FAULT_KILL, .trigger = AT_MESSAGE,
+		.message = message[rng_below(r, 4)],
+		.nth = 1 + skewed(r, 30), .target = TARGET_NODE,
+		.node = worker, .other = COORDINATOR,
+		.later = chance(r, 2) ? 0 : skewed(r, 300),
+		.span = chance(r, 2) ? NEVER : skewed(r, 20000)
+	});
+}
+
+static bool
+has_cancel(const struct scenario *s)
+{
+	for (size_t i = 0; i < s->submitters; i++)
+		for (size_t k = 0; k < s->submitter[i].asks; k++)
+			if (s->submitter[i].ask[k].op == 'c')
+				return true;
+	return false;
+}
+
+/* It has a generator of its own, so that old seeds draw as before. */
+static void
+draw_given_up(struct scenario *s)
+{
+	struct rng rng = { .seed = rng_mix(s->seed ^ 0x676976656e) };
+	struct rng *r = &rng;
+
+	if ((!s->flaw && !has_cancel(s)) || !chance(r, 2))
+		return;
+	s->faults = chance(r, 2) ? s->faults : 0;
+	/* Nobody else may push, so that only the late push reaches a server. */
+	if (s->o.mode != MODE_SYNC && chance(r, 2))
+		s->workers = between(r, 1, 2);
+	for (uint64_t i = rng_below(r, 4); s->flaw && i > 0; i--)
+		draw_failing_fault(s, r);
+	for (uint64_t i = rng_below(r, 4); i > 0; i--)
+		chance(r, 2) ? draw_late_fault(s, r) : draw_dead_push(s, r);
+}
+
 /* Turns some evaluations, and some steps, into evaluations in the background,
    with a generator of its own. */
 static void
@@ -967,6 +1058,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	for (size_t i = 0; i < faults; i++)
 		draw_fault(s, r, &swarm);
 	draw_queue(s);
+	draw_given_up(s);
 	draw_background(s);
 	draw_relays(s);
 	draw_backups(s);
