@@ -208,14 +208,6 @@ check_left(struct program *p, int status, struct fail *f)
 		    p->s.o.whole ? "" : "read but ", (unsigned long long)left);
 }
 
-static void
-close_all(struct program *p)
-{
-	submission_free(p->submission);
-	net_leave(p->net);
-	stream_close(&p->in);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -241,7 +233,13 @@ main(int argc, char **argv)
 		status = (int)f.kind;
 	if (status != FAIL_AGAIN && !p.s.o.whole)
 		print_lost(&p);
-	close_all(&p);
+	if (!submission_is_confirmed(p.submission))
+		log_warn("coordinator %s does not confirm that %s has ended: "
+			 "take another name for the next requests",
+			 p.s.o.coordinator, p.s.o.name);
+	submission_free(p.submission);
+	net_leave(p.net);
+	stream_close(&p.in);
 	if (f.kind)
 		cli_die(&f);
 	return cli_end(status);

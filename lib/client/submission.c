@@ -1,6 +1,15 @@
 /*
  *	CALLING --WELCOME--> GREETED --RESULTS--> ASKING --STOP--> OVER
  *	GREETED, ASKING --submission_down()--> CALLING
+ *
+ * A name that is reused must be known to have ended before this submission is
+ * over: the next one of this name would otherwise take this one's requests and
+ * results for its own.  So BYE is first sent with a number, and again on each
+ * new connection, until the coordinator answers OK.
+ *
+ * If the last BYE is lost, the coordinator knows a name that has ended.  The
+ * next submission has all its results, and is this one, started again; or it is
+ * another one, and has the name forgotten.
  */
 #include "client/submission.h"
 
@@ -22,6 +31,11 @@ struct submission {
 	enum { CALLING, GREETED, ASKING, OVER } state;
 	bool has_results;	/* the first RESULTS has come */
 	bool ended;		/* the last line has been given */
+	bool leaves;		/* all is done, and BYE was sent */
+	bool asked_leave;	/* ... on this connection */
+	bool left;		/* nobody waits for the answer any more */
+	bool renewed;		/* BYE was sent for an earlier submission */
+	bool unconfirmed;	/* ... as it did not come in time */
 	uint64_t resumed;	/* see submission_resumed() */
 	uint64_t since_ms;	/* when the wait for ASKING began */
 	uint64_t heard_ms, asked_ms;
@@ -85,10 +99,21 @@ submission_leave(struct submission *s)
 		send_message(s, &bye);
 }
 
+static void
+ask_leave(struct submission *s, uint64_t now)
+{
+	const struct message bye = { .kind = MESSAGE_BYE, .request = 2 };
+
+	if (!s->leaves)
+		s->since_ms = now;
+	s->leaves = s->asked_leave = true;
+	send_message(s, &bye);
+}
+
 /* ---- who is there ---- */
 
-void
-submission_up(struct submission *s, uint64_t now)
+static void
+call(struct submission *s)
 {
 	struct message m = message_hello(ROLE_SUBMITTER, s->o.wishes,
 					 s->o.life, 0);
@@ -97,8 +122,17 @@ submission_up(struct submission *s, uint64_t now)
 	m.frames = 1;
 	m.frame[0] = (struct frame){ s->o.name, strlen(s->o.name), NULL };
 	s->state = CALLING;
-	s->since_ms = s->heard_ms = now;
 	send_message(s, &m);
+}
+
+void
+submission_up(struct submission *s, uint64_t now)
+{
+	s->asked_leave = s->renewed = false;
+	if (!s->leaves)
+		s->since_ms = now;
+	s->heard_ms = now;
+	call(s);
 }
 
 void
@@ -106,14 +140,21 @@ submission_down(struct submission *s, uint64_t now)
 {
 	if (s->state != OVER)
 		s->state = CALLING;
-	s->since_ms = now;
+	if (!s->leaves)
+		s->since_ms = now;
 }
 
 static int
-check_time(const struct submission *s, uint64_t now, struct fail *f)
+check_time(struct submission *s, uint64_t now, struct fail *f)
 {
 	const double seconds = (double)s->o.timeout_ms / 1000;
 
+	if (s->leaves) {
+		s->unconfirmed = s->unconfirmed ||
+			(!s->left && now - s->since_ms >= s->o.timeout_ms);
+		s->left = s->left || s->unconfirmed;
+		return 0;
+	}
 	if (s->state == ASKING && now - s->heard_ms >= s->o.timeout_ms)
 		return fail(f, FAIL_PEER, "coordinator %s hangs, last heard "
 			    "%.1f s ago", s->o.coordinator,
@@ -217,6 +258,18 @@ drop_accepted(struct submission *s, uint64_t number, struct fail *f)
 	return 0;
 }
 
+/* Do the first RESULTS tell of an earlier submission of this name, which has
+   ended with all its results? */
+static bool
+is_of_ended(const struct submission *s, const struct message *m)
+{
+	return !s->has_results && !s->renewed && m->frames == 0 &&
+		m->results.pending == 0 &&
+		m->results.room == m->results.accepted &&
+		(m->results.accepted == 0 ||
+		 s->o.received != m->results.first - 1);
+}
+
 /* Take the first RESULTS of a connection: what the coordinator has accepted of
    earlier starts, or until the connection was lost. */
 static int
@@ -278,9 +331,10 @@ is_done(const struct submission *s)
 	const bool all = s->ended && s->lines.size == 0;
 
 	return s->out.size == 0 &&
-		(s->state == OVER ||
+		(s->state == OVER || s->leaves ||
 		 (s->state == ASKING && s->pending == 0 &&
-		  (all || (is_closed(s) && s->has_results))));
+		  (all || (is_closed(s) && s->has_results &&
+			   s->given >= s->passed))));
 }
 
 bool
@@ -342,6 +396,16 @@ take_results(struct submission *s, const struct message *m, struct fail *f)
 {
 	if (s->state == CALLING)
 		return 0;	/* of an earlier connection */
+	if (s->leaves) {
+		s->state = ASKING;	/* the name may be new to it */
+		return 0;
+	}
+	if (is_of_ended(s, m)) {
+		s->renewed = true;
+		submission_leave(s);
+		call(s);
+		return 0;
+	}
 	if ((s->state == GREETED ? take_first_results(s, m, f) :
 	     drop_accepted(s, m->results.accepted, f)) < 0)
 		return -1;
@@ -376,7 +440,15 @@ submission_receive(struct submission *s, const struct message *m, uint64_t now,
 	case MESSAGE_STOP:
 		s->state = OVER;
 		return 0;
+	case MESSAGE_OK:
+		s->left = s->leaves;
+		return 0;
 	case MESSAGE_REFUSED:
+		if (s->leaves) {
+			s->left = true;		/* the run is over, or another
+						   one has the name */
+			return 0;
+		}
 		/* Before WELCOME it may refuse what had overtaken HELLO. */
 		if (s->state == CALLING && m->request == 0 && s->has_results)
 			return 0;
@@ -395,13 +467,18 @@ submission_tick(struct submission *s, uint64_t now, struct fail *f)
 
 	if (check_time(s, now, f) < 0)
 		return -1;
-	if (s->state != ASKING)
+	if (s->state != ASKING || s->asked_leave)
 		return 0;
 	/* That results are on disk is reported only when the skipped lines are
 	   known to be this name's requests. */
-	if ((s->sent < s->lines.size && s->sent_number < s->room) ||
-	    (s->synced > s->reported && s->given >= s->passed))
+	if (!s->leaves &&
+	    ((s->sent < s->lines.size && s->sent_number < s->room) ||
+	     (s->synced > s->reported && s->given >= s->passed)))
 		submit(s);
+	if (s->o.reused && is_done(s) && s->synced == s->results) {
+		ask_leave(s, now);
+		return 0;
+	}
 	if (now - s->asked_ms >= s->o.timeout_ms / 8) {
 		s->asked_ms = now;
 		send_message(s, &ping);
@@ -415,7 +492,14 @@ bool
 submission_over(const struct submission *s, int *status)
 {
 	*status = (int)s->status;
-	return is_done(s) && s->synced == s->results;
+	return is_done(s) && s->synced == s->results &&
+		(!s->o.reused || s->state == OVER || s->left);
+}
+
+bool
+submission_is_confirmed(const struct submission *s)
+{
+	return !s->unconfirmed;
 }
 
 int

@@ -30,6 +30,8 @@ struct submission_options {
 					   believe the coordinator */
 	bool whole;			/* the lines begin with the first
 					   request, also on a later start */
+	bool reused;			/* later submissions may have the same
+					   name */
 };
 
 /* Dials the coordinator.  Options are copied.  NULL: it cannot be dialled, and
@@ -73,9 +75,12 @@ void submission_synced(struct submission *);
 
 /*
  * True if all requests were sent and answered, or no more will be; *status is
- * then the kind of the first error, or 0.
+ * then the kind of the first error, or 0.  If the name is reused, the
+ * coordinator has also confirmed that this submission has ended, or was not
+ * there to do so within timeout_ms; then submission_is_confirmed() is false.
  */
 bool submission_over(const struct submission *, int *status);
+bool submission_is_confirmed(const struct submission *);
 /* Fails if the run failed, and no result that has come says why. */
 int submission_check(const struct submission *, struct fail *);
 /* Numbers of requests: that the coordinator has accepted; that were given and

@@ -33,6 +33,12 @@ struct submit {
 	bool ended;		/* submitters were sent STOP */
 	uint64_t steps;		/* that have ended since the last turn */
 	uint64_t usual;		/* the usual number: measure_pace() */
+	/* Submitters that have ended and wait for the answer to their BYE,
+	   which is sent when the journal has it. */
+	struct leaver {
+		uint64_t peer, request;
+	} *leaver;
+	size_t leavers, leaver_room;
 };
 
 void
@@ -48,6 +54,7 @@ void
 submit_release(struct coord *c)
 {
 	submitters_free(c->submitters);
+	free(c->submit->leaver);
 	free(c->submit);
 }
 
@@ -599,6 +606,24 @@ forget_submitter(struct coord *c, size_t i)
 	submit_settle(c);
 }
 
+/* Forget a submitter.  One that gives its BYE a number has ended: it says BYE
+   again when it knows that a coordinator that is started again takes no more
+   requests of it. */
+static void
+take_leave(struct coord *c, size_t i, uint64_t peer, const struct message *m)
+{
+	struct submit *s = c->submit;
+
+	if (m->request == 0) {
+		forget_submitter(c, i);
+		return;
+	}
+	submitters_close(c->submitters, i);
+	s->leaver = mem_grow(s->leaver, s->leavers + 1, &s->leaver_room,
+			     sizeof(*s->leaver));
+	s->leaver[s->leavers++] = (struct leaver){ peer, m->request };
+}
+
 static int
 receive_submitter(struct coord *c, size_t i, uint64_t peer,
 		  const struct message *m, struct fail *f)
@@ -609,7 +634,7 @@ receive_submitter(struct coord *c, size_t i, uint64_t peer,
 	case MESSAGE_SUBMIT:
 		return take_submit(c, i, m, f);
 	case MESSAGE_BYE:
-		forget_submitter(c, i);
+		take_leave(c, i, peer, m);
 		return 0;
 	case MESSAGE_PING:
 		outbox_send(c->outbox, peer, &pong);
@@ -731,12 +756,26 @@ send_results(struct coord *c, size_t i)
 	submitters_sent(s, i, size);
 }
 
+static void
+answer_leavers(struct coord *c)
+{
+	struct submit *s = c->submit;
+	struct message ok = { .kind = MESSAGE_OK };
+
+	for (size_t i = 0; i < s->leavers; i++) {
+		ok.request = s->leaver[i].request;
+		outbox_send(c->outbox, s->leaver[i].peer, &ok);
+	}
+	s->leavers = 0;
+}
+
 void
 submit_notify(struct coord *c)
 {
 	const struct message over = { .kind = MESSAGE_STOP };
 	struct submitters *s = c->submitters;
 
+	answer_leavers(c);
 	for (size_t i = 1; i < submitters_count(s); i++)
 		while (submitters_peer(s, i) != SUBMITTER_AWAY &&
 		       submitters_news(s, i))
@@ -776,7 +815,8 @@ submit_is_awaited(const struct coord *c, uint64_t now)
 	const bool lines = submitters_unkept(c->submitters, &changed);
 
 	return submitters_open(c->submitters) &&
-		journal_is_awaited(c, lines, changed, now);
+		journal_is_awaited(c, lines || c->submit->leavers > 0, changed,
+				   now);
 }
 
 void

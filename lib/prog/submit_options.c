@@ -80,6 +80,7 @@ submit_settings_read(struct submit_settings *s, int argc, char **argv)
 	check(s);
 	s->o.life = clock_random();
 	s->o.timeout_ms = s->common.timeout_ms;
+	s->o.reused = s->o.name != NULL;
 	if (s->o.name)
 		return;
 	snprintf(s->name, sizeof(s->name), "submit-%016" PRIx64, s->o.life);

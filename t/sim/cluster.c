@@ -86,6 +86,7 @@ struct asker {
 	uint64_t read;		/* bytes of its results that were checked */
 	uint64_t allowed, allow_at;
 	bool ended;		/* it ended as expected, or with the run */
+	bool left;		/* before the run did, and it was confirmed */
 };
 
 struct cluster {
@@ -808,6 +809,8 @@ end_submitter(struct cluster *c, struct process *p, int status)
 		broken(c, "C13: %s ended with %d: %.120s", p->name, status,
 		       why->text);
 	p->ended = over || (!again && run_ends(c));
+	if (over && !stopper && !may_have_ended(c))
+		c->asker[p->index].left = host_submit_is_confirmed(p->submit);
 	c->stopped = c->stopped || (stopper && over && status == 0);
 	if (!stopper && p->ended && !open)
 		c->asker[p->index].ended = true;
@@ -871,6 +874,15 @@ receive(struct cluster *c, struct process *p, const struct packet *e)
 	}
 }
 
+static const char *
+check_coordinator(struct cluster *c, const struct process *p)
+{
+	for (size_t i = 0; i < c->s->submitters; i++)
+		if (c->asker[i].left && host_coord_expects(p->coord, i))
+			return "C20: a submitter that has ended asks no more";
+	return host_coord_check(p->coord, clock_of(c, p));
+}
+
 /* Checks the invariants of a role after an event. */
 static void
 check(struct cluster *c, const struct process *p)
@@ -879,7 +891,7 @@ check(struct cluster *c, const struct process *p)
 
 	switch (p->kind) {
 	case PROCESS_COORD:
-		wrong = host_coord_check(p->coord, clock_of(c, p));
+		wrong = check_coordinator(c, p);
 		break;
 	case PROCESS_SERVER:
 		wrong = host_server_check(p->server);

@@ -25,6 +25,8 @@
  *	    answered a CANCEL
  *	C17 no residual is lost while its worker lives, unless steps were given
  *	    up
+ *	C20 no coordinator, started later, waits for requests of a submitter
+ *	    that has ended
  *
  * At the end:
  *

@@ -56,6 +56,9 @@ bool host_coord_publishes(const struct host_coord *);	/* a checkpoint, now */
 struct text *host_coord_warnings(struct host_coord *);
 /* Returns NULL, or the invariant of coord_check() that does not hold. */
 const char *host_coord_check(const struct host_coord *, uint64_t now_ms);
+/* Returns whether the coordinator waits for the submitter of this index, which
+   was there before. */
+bool host_coord_expects(const struct host_coord *, size_t index);
 /* host_coord_ends() returns whether the coordinator is ending; host_coord_why()
    returns the reason. */
 bool host_coord_ends(const struct host_coord *);
@@ -145,6 +148,8 @@ void host_submit_allow(struct host_submit *, size_t requests);
 /* Returns whether the submitter has ended because every accepted request is
    answered; sets *accepted to the number of these. */
 bool host_submit_is_over(const struct host_submit *, uint64_t *accepted);
+/* Returns whether the coordinator has confirmed the end of one that is over. */
+bool host_submit_is_confirmed(const struct host_submit *);
 const struct fail *host_submit_why(const struct host_submit *);
 
 /* ---- the model that they train ---- */

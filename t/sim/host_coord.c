@@ -4,6 +4,8 @@
 #include "trace.h"
 
 #include "base/mem.h"
+#include "coord/coord_private.h"
+#include "coord/submitters.h"
 #include "prog/checkpoint_publisher.h"
 #include "prog/journal_file.h"
 #include "sys/stream.h"
@@ -284,6 +286,20 @@ const char *
 host_coord_check(const struct host_coord *h, uint64_t now)
 {
 	return coord_check(h->coord, now);
+}
+
+bool
+host_coord_expects(const struct host_coord *h, size_t index)
+{
+	const struct submitters *s = h->coord->submitters;
+	char name[16];
+
+	snprintf(name, sizeof(name), "s%zu", index % 100);
+	for (size_t i = 1; i < submitters_count(s); i++)
+		if (submitters_used(s, i) && !submitters_leaving(s, i) &&
+		    strcmp(submitters_name(s, i), name) == 0)
+			return !submitters_closed(s, i);
+	return false;
 }
 
 bool

@@ -26,7 +26,8 @@ host_submit_new(const struct site *site, struct outbox *outbox, size_t index,
 	struct submission_options o = {
 		.coordinator = "node:0", .name = h->name, .life = life,
 		.wishes = site->scenario->submitter[index].wishes,
-		.timeout_ms = site->scenario->o.timeout_ms, .whole = true
+		.timeout_ms = site->scenario->o.timeout_ms, .whole = true,
+		.reused = true
 	};
 
 	h->out = h->in.fd = -1;
@@ -130,6 +131,12 @@ host_submit_is_over(const struct host_submit *h, uint64_t *accepted)
 	*accepted = submission_accepted(h->submission);
 	return submission_over(h->submission, &status) &&
 		submission_pending(h->submission) == 0;
+}
+
+bool
+host_submit_is_confirmed(const struct host_submit *h)
+{
+	return submission_is_confirmed(h->submission);
 }
 
 void

@@ -163,6 +163,37 @@ restart(void)
 	coordinator_end();
 }
 
+/* A submitter that ends must know that a coordinator that is started again
+   takes no more of it, or the next one of this name would be taken for it. */
+static void
+leaves(void)
+{
+	struct message bye = { .kind = MESSAGE_BYE, .request = 2 };
+	size_t before;
+
+	order();
+	before = records;
+	coordinator_hears(ME, &bye);
+	named(silent() && records == before,
+	      "that a submitter has ended is not confirmed at once");
+	tick();
+	named(records > before && record[records - 1].safe &&
+	      says(ME, MESSAGE_OK) && last_posted->m.request == 2,
+	      "it is in the journal, and then confirmed");
+	tick();
+	named(!says(ME, MESSAGE_OK), "once");
+	equals(again(records, record[records - 1].size), 1);
+	named(submitters_closed(c->submitters, 1),
+	      "one that is started again takes no more of it, either");
+	bye.request = 0;
+	calls(9);
+	coordinator_hears(9, &bye);
+	tick();
+	named(!submitters_knows(c->submitters, "me", 2),
+	      "one that does not wait for an answer is forgotten");
+	coordinator_end();
+}
+
 /* A record that is cut short is refused, or is another valid record; it never
    breaks the coordinator. */
 static void
@@ -325,6 +356,7 @@ main(void)
 	order();
 	coordinator_end();
 	restart();
+	leaves();
 	torn();
 	other_run();
 	late();

@@ -333,6 +333,136 @@ ends(void)
 	submission_free(s);
 }
 
+/* The answer to HELLO of a coordinator that has accepted nothing, or all. */
+static void
+greets(uint64_t accepted)
+{
+	receive(MESSAGE_WELCOME);
+	results(accepted, accepted > 0 ? hash_of("a", NULL) : 0, 0, 1, NULL);
+}
+
+static void
+begin_reused(void)
+{
+	const struct submission_options o = {
+		.coordinator = "c", .name = "me", .timeout_ms = TIMEOUT,
+		.received = WIRE_NONE, .reused = true
+	};
+
+	s = submission_new(&o, &outbox, 0, &f);
+	submission_up(s, 0);
+	greets(0);
+	line("a");
+	submission_end_lines(s);
+	submission_tick(s, 2, &f);
+	results(1, hash_of("a", NULL), 0, 1, "r1\n");
+	submission_tick(s, 3, &f);
+	named(said.kind == MESSAGE_SUBMIT && !submission_over(s, &status),
+	      "it does not leave while a result is not on disk");
+	text_reset(submission_output(s));
+	submission_synced(s);
+	submission_tick(s, 4, &f);
+	named(said.kind == MESSAGE_BYE && said.request != 0 &&
+	      !submission_over(s, &status),
+	      "one whose name is used again asks that its end be noted");
+}
+
+static void
+ends_for_good(void)
+{
+	begin_reused();
+	count = 0;
+	submission_tick(s, TIMEOUT / 2, &f);
+	named(count == 0, "... once on a connection,");
+	receive(MESSAGE_OK);
+	named(submission_over(s, &status) && submission_is_confirmed(s),
+	      "and is over when it is");
+	submission_leave(s);
+	named(said.kind == MESSAGE_BYE && said.request == 0,
+	      "then its name is given back");
+	submission_free(s);
+
+	/* The coordinator that returns knows the name, or does not. */
+	for (uint64_t accepted = 0; accepted < 2; accepted++) {
+		begin_reused();
+		submission_down(s, 5);
+		submission_up(s, 6);
+		greets(accepted);
+		count = 0;
+		equals(submission_tick(s, 7, &f), 0);
+		named(count == 1 && said.kind == MESSAGE_BYE &&
+		      !submission_over(s, &status),
+		      "it is asked again after a loss");
+		receive(MESSAGE_OK);
+		ok(submission_over(s, &status) && submission_is_confirmed(s));
+		submission_free(s);
+	}
+
+	begin_reused();
+	submission_down(s, 5);
+	equals(submission_tick(s, TIMEOUT + 3, &f), 0);
+	ok(!submission_over(s, &status));
+	equals(submission_tick(s, TIMEOUT + 4, &f), 0);
+	named(submission_over(s, &status) && status == 0 &&
+	      !submission_is_confirmed(s),
+	      "a coordinator that does not return is not waited for for ever");
+	submission_free(s);
+
+	begin_reused();
+	receive(MESSAGE_REFUSED);
+	named(submission_over(s, &status) && submission_is_confirmed(s),
+	      "one that refuses the name has nothing of it");
+	submission_free(s);
+
+	begin_reused();
+	receive(MESSAGE_STOP);
+	named(submission_over(s, &status) && submission_is_confirmed(s),
+	      "nor does a run that has ended");
+	submission_free(s);
+}
+
+/* The coordinator has no more requests of this name, which has had a result. */
+static int
+tells_of_end(void)
+{
+	struct message m = { .kind = MESSAGE_RESULTS };
+
+	m.results.accepted = m.results.room = 1;
+	m.results.hash = hash_of("a", NULL);
+	m.results.first = 2;
+	receive(MESSAGE_WELCOME);
+	return submission_receive(s, &m, 1, &f);
+}
+
+static void
+follows_ended(void)
+{
+	for (int whole = 0; whole < 2; whole++) {
+		begin(whole ? 0 : WIRE_NONE, whole);
+		count = 0;
+		equals(tells_of_end(), 0);
+		named(count == 2 && said.kind == MESSAGE_HELLO,
+		      "BYE and HELLO end an earlier one of the name");
+		receive(MESSAGE_WELCOME);
+		equals(results(0, 0, 0, 1, NULL), 0);
+		ok(submission_resumed(s) == 0 && line("a") == 0);
+		submission_tick(s, 2, &f);
+		named(said.kind == MESSAGE_SUBMIT && said.submit.first == 1 &&
+		      strcmp(lines, "a\n") == 0,
+		      "the same requests are then asked for once more");
+		submission_free(s);
+	}
+
+	begin(1, true);
+	equals(tells_of_end(), 0);
+	named(!submission_over(s, &status) && submission_has_room(s),
+	      "one that has all results of the ended one is that one");
+	equals(line("a"), 0);
+	named(submission_over(s, &status) && status == 0,
+	      "and is over when its requests are known to be the same");
+	submission_free(s);
+}
+
 int
 main(void)
 {
@@ -342,5 +472,7 @@ main(void)
 	losses();
 	returns();
 	ends();
+	ends_for_good();
+	follows_ended();
 	return tap_done();
 }
