@@ -1,6 +1,7 @@
 #include "client/evaluator.h"
 
 #include "base/mem.h"
+#include "base/pause.h"
 #include "client/run.h"
 
 #include <stdlib.h>
@@ -14,6 +15,7 @@ struct evaluator {
 	uint64_t since;			/* when the wait began for what comes
 					   next, until there is a cut */
 	uint64_t heard;			/* the coordinator, the last time */
+	uint64_t ticked;
 	struct run run;
 	uint64_t cut, step;		/* WIRE_NONE: not there yet */
 };
@@ -218,6 +220,21 @@ evaluator_receive(struct evaluator *e, uint64_t peer, const struct message *m,
 	return 0;
 }
 
+/* The silence of peers in a pause of this program does not count. */
+static void
+note_pause(struct evaluator *e, uint64_t now)
+{
+	const uint64_t pause = pause_since(&e->ticked, now,
+					   e->options.timeout_ms / 2);
+
+	if (pause == 0)
+		return;
+	e->heard = now;
+	e->since = pause_skip(e->since, now, pause);
+	if (e->run.client)
+		client_skip_pause(e->run.client, now);
+}
+
 /* Once there is a cut, only the servers are needed. */
 int
 evaluator_tick(struct evaluator *e, uint64_t now, struct fail *f)
@@ -226,6 +243,7 @@ evaluator_tick(struct evaluator *e, uint64_t now, struct fail *f)
 	const double seconds = (double)e->options.timeout_ms / 1000;
 	size_t server;
 
+	note_pause(e, now);
 	if (e->run.client && client_check(e->run.client, now,
 					  e->options.timeout_ms, &server,
 					  f) < 0)

@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/pause.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ struct submission {
 	bool unconfirmed;	/* ... as it did not come in time */
 	uint64_t resumed;	/* see submission_resumed() */
 	uint64_t since_ms;	/* when the wait for ASKING began */
-	uint64_t heard_ms, asked_ms;
+	uint64_t heard_ms, asked_ms, ticked_ms;
 
 	/* The lines that are not accepted yet.  The first of them is number
 	   accepted + 1; the first `sent' bytes of them are sent. */
@@ -460,11 +461,25 @@ submission_receive(struct submission *s, const struct message *m, uint64_t now,
 	}
 }
 
+/* The silence of the coordinator in a pause of this program does not count. */
+static void
+note_pause(struct submission *s, uint64_t now)
+{
+	const uint64_t pause = pause_since(&s->ticked_ms, now,
+					   s->o.timeout_ms / 2);
+
+	if (pause == 0)
+		return;
+	s->heard_ms = now;
+	s->since_ms = pause_skip(s->since_ms, now, pause);
+}
+
 int
 submission_tick(struct submission *s, uint64_t now, struct fail *f)
 {
 	const struct message ping = { .kind = MESSAGE_PING };
 
+	note_pause(s, now);
 	if (check_time(s, now, f) < 0)
 		return -1;
 	if (s->state != ASKING || s->asked_leave)

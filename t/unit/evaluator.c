@@ -222,6 +222,10 @@ test_patience(void)
 	evaluator_up(w.ev, COORDINATOR, 500);
 	ok(gives_up(&w, 500 + TIMEOUT, "coordinator c hangs, last heard 1.0 s "
 		    "ago"));
+	end(&w);
+
+	begin(&w);
+	evaluator_up(w.ev, COORDINATOR, 500);
 	ping(&w, 400 + TIMEOUT);
 	ok(gives_up(&w, 500 + TIMEOUT, "c has not begun a run"));
 	receive_plan(&w, 600);
@@ -238,6 +242,33 @@ test_patience(void)
 		    "step"));
 	evaluator_down(w.ev, COORDINATOR, 200);
 	ok(gives_up(&w, 200 + TIMEOUT, "c has not come back"));
+	end(&w);
+}
+
+/* The silence of others while the evaluator itself is stopped is no fault of
+   theirs. */
+static void
+test_pause(void)
+{
+	struct world w;
+
+	begin(&w);
+	evaluator_up(w.ev, COORDINATOR, 0);
+	equals(evaluator_tick(w.ev, 100, &w.f), 0);
+	named(evaluator_tick(w.ev, 100 + 5 * TIMEOUT, &w.f) == 0,
+	      "one that was stopped waits for the coordinator anew");
+	ok(gives_up(&w, 6 * TIMEOUT, "coordinator c hangs"));
+	end(&w);
+
+	ask(&w);
+	receive_cut(&w, 6, 150);
+	fixture_pull(&w.fixture);
+	evaluator_pull(w.ev, w.fixture.compute, 200, &w.f);
+	equals(evaluator_tick(w.ev, 200, &w.f), 0);
+	named(evaluator_tick(w.ev, 5 * TIMEOUT, &w.f) == 0,
+	      "and for a server");
+	equals(evaluator_tick(w.ev, 5 * TIMEOUT + 900, &w.f), 0);
+	ok(gives_up(&w, 6 * TIMEOUT, "server 0 (s)"));
 	end(&w);
 }
 
@@ -264,6 +295,7 @@ test_lost_connections(void)
 	   w.said[COORDINATOR].kind == MESSAGE_HELLO);
 	fixture_pull(&w.fixture);
 	evaluator_pull(w.ev, w.fixture.compute, 3000, &w.f);
+	equals(evaluator_tick(w.ev, 3000, &w.f), 0);
 	ok(gives_up(&w, 3000 + TIMEOUT, "server 0 (s) is silent"));
 	end(&w);
 }
@@ -300,6 +332,7 @@ main(void)
 {
 	test_talk();
 	test_patience();
+	test_pause();
 	test_lost_connections();
 	test_ends();
 	return tap_done();

@@ -333,6 +333,32 @@ ends(void)
 	submission_free(s);
 }
 
+/* The silence of the coordinator while the submitter itself is stopped is no
+   fault of the coordinator's. */
+static void
+pauses(void)
+{
+	begin(WIRE_NONE, false);
+	equals(submission_tick(s, 1, &f), 0);
+	named(submission_tick(s, 5 * TIMEOUT, &f) == 0,
+	      "one that was stopped waits for a coordinator as long as before");
+	named(submission_tick(s, 6 * TIMEOUT - 2, &f) == 0 &&
+	      submission_tick(s, 6 * TIMEOUT, &f) < 0 && f.kind == FAIL_PEER,
+	      "and no longer");
+	submission_free(s);
+
+	begin(WIRE_NONE, false);
+	receive(MESSAGE_WELCOME);
+	results(0, 0, 0, 1, NULL);
+	equals(submission_tick(s, 2, &f), 0);
+	named(submission_tick(s, 5 * TIMEOUT, &f) == 0,
+	      "nor does a coordinator hang that was not heard meanwhile");
+	named(submission_tick(s, 6 * TIMEOUT - 1, &f) == 0 &&
+	      submission_tick(s, 6 * TIMEOUT, &f) < 0 &&
+	      strstr(f.text, "hangs"), "until it is silent once more");
+	submission_free(s);
+}
+
 /* The answer to HELLO of a coordinator that has accepted nothing, or all. */
 static void
 greets(uint64_t accepted)
@@ -472,6 +498,7 @@ main(void)
 	losses();
 	returns();
 	ends();
+	pauses();
 	ends_for_good();
 	follows_ended();
 	return tap_done();
