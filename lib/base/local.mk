@@ -32,6 +32,8 @@ lib_libps_a_SOURCES += \
 	%D%/prometheus_text.h \
 	%D%/ranges.c \
 	%D%/ranges.h \
+	%D%/ration.c \
+	%D%/ration.h \
 	%D%/refcount.c \
 	%D%/refcount.h \
 	%D%/rng.c \

@@ -773,6 +773,7 @@ tick(struct coord *c, uint64_t now)
 	struct fail why;
 
 	note_pause(c, now);
+	report_left_out(c, now);
 	if (c->phase != PHASE_END)
 		end_check_drain(c, now);
 	end_check_over(c, now);

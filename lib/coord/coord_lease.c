@@ -316,9 +316,8 @@ void
 lease_exhausted(struct coord *c, struct member *w, const struct message *m)
 {
 	if (!w->exhausted && m->exhausted.records != WIRE_NONE)
-		report_warning(c, "%s has used up its data: %llu records",
-			       w->name, (unsigned long long)
-			       m->exhausted.records);
+		report_peer(c, "%s has used up its data: %llu records", w->name,
+			    (unsigned long long)m->exhausted.records);
 	w->exhausted = true;
 	if (c->o.mode != MODE_SYNC)	/* where DONE gives each back */
 		lease_take_back(c, w);

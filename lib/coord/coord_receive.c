@@ -114,7 +114,7 @@ mark_gone(struct coord *c, struct member *w)
 	lease_answered(c, w);
 	members_hang_up(c, w);
 	if (w->role != ROLE_EVALUATOR && c->phase != PHASE_END)
-		report_warning(c, "%s is gone", w->name);
+		report_peer(c, "%s is gone", w->name);
 	if (w->role == ROLE_RELAY)
 		relays_changed(c);
 	steps_take_back(c, w);
@@ -326,7 +326,7 @@ take_lost(struct coord *c, struct member *w, const struct message *m)
 	if (c->phase == PHASE_RUN && m->lost.server < c->o.servers &&
 	    fleet_present_at(c->fleet, m->lost.server)) {
 		message_text(m, text, sizeof(text));
-		report_warning(c, "%s: %s", w->name, text);
+		report_peer(c, "%s: %s", w->name, text);
 		out = message_refuse(m, FAIL_PEER, "the coordinator can");
 	}
 	outbox_send(c->outbox, w->peer, &out);
@@ -408,8 +408,8 @@ static void
 warn_doubled(struct coord *c, struct member *w, const struct message *m)
 {
 	if (w->name_taken && m->kind != MESSAGE_BYE)
-		report_warning(c, "there are two %s: give each its own -i",
-			       w->name);
+		report_peer(c, "there are two %s: give each its own -i",
+			    w->name);
 	w->name_taken = false;
 }
 

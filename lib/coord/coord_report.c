@@ -4,6 +4,7 @@
 #include "coord/coord_report.h"
 
 #include "base/mem.h"
+#include "base/ration.h"
 #include "coord/submitters.h"
 #include "wire/result.h"
 #include "wire/result_json.h"
@@ -31,6 +32,7 @@ struct report {
 	size_t cancelled_kinds, cancelled_owner;
 	uint64_t given_up;		/* requests that were cancelled */
 	struct text warnings;
+	struct ration peers;		/* of warnings about them */
 	bool is_again;			/* see report_again(): lines go to */
 	struct text again;		/* this text, which is dropped */
 };
@@ -597,16 +599,45 @@ report_saved(struct coord *c, const struct request *asked, const char *name,
 		 (unsigned long long)step, name);
 }
 
+static void
+warn(struct coord *c, const char *format, va_list args)
+{
+	char line[700];
+
+	vsnprintf(line, sizeof(line), format, args);
+	text_add(&c->report->warnings, "%s\n", line);
+}
+
 void
 report_warning(struct coord *c, const char *format, ...)
 {
-	char line[700];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
+	warn(c, format, args);
 	va_end(args);
-	text_add(&c->report->warnings, "%s\n", line);
+}
+
+void
+report_peer(struct coord *c, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (ration_take(&c->report->peers, c->now_ms))
+		warn(c, format, args);
+	va_end(args);
+}
+
+void
+report_left_out(struct coord *c, uint64_t now)
+{
+	const uint64_t count = ration_left_out(&c->report->peers, now);
+
+	if (count > 0)
+		report_warning(c, "%llu more messages about workers, relays "
+			       "and submitters are left out",
+			       (unsigned long long)count);
 }
 
 /* ---- in the journal ---- */

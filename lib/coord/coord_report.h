@@ -91,6 +91,12 @@ void report_saved(struct coord *, const struct request *asked, const char *name,
 		  uint64_t step);
 void report_warning(struct coord *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* A warning of what a member or a submitter did: peers that come again and
+   again do not fill the log.  report_left_out() reports how many were left out,
+   when it may. */
+void report_peer(struct coord *, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void report_left_out(struct coord *, uint64_t now_ms);
 /* Append the staleness of the steps: in JSON, quantiles and pairs of a
    staleness and the number of its steps; and in words. */
 void report_staleness(struct text *, const struct totals *);

@@ -689,9 +689,9 @@ hang_up_on_silent(struct coord *c, uint64_t now)
 
 	while ((i = submitters_silent(s, now, c->o.lease_ms)) !=
 	       SUBMITTER_NONE) {
-		report_warning(c, "submitter %s hangs: it has not answered for "
-			       "%g s", submitters_name(s, i),
-			       (double)c->o.lease_ms / 1000);
+		report_peer(c, "submitter %s hangs: it has not answered for "
+			    "%g s", submitters_name(s, i),
+			    (double)c->o.lease_ms / 1000);
 		outbox_hang_up(c->outbox, submitters_peer(s, i));
 	}
 }

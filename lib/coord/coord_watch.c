@@ -118,8 +118,8 @@ watch_silent(struct coord *c, uint64_t now)
 		    now - asked < most)
 			continue;
 		m->silent = true;
-		report_warning(c, "%s hangs: it has not answered for %.1f s",
-			       m->name, (double)(now - asked) / 1000);
+		report_peer(c, "%s hangs: it has not answered for %.1f s",
+			    m->name, (double)(now - asked) / 1000);
 		return m;
 	}
 	return NULL;
@@ -129,8 +129,8 @@ void
 watch_hears(struct coord *c, struct member *m, uint64_t now)
 {
 	if (m->silent)
-		report_warning(c, "%s answers again, after %.1f s", m->name,
-			       (double)(now - watched(c, m)->asked) / 1000);
+		report_peer(c, "%s answers again, after %.1f s", m->name,
+			    (double)(now - watched(c, m)->asked) / 1000);
 	m->silent = watched(c, m)->awaited = false;
 }
 
