@@ -120,7 +120,7 @@ steps_done() {
 }
 
 @test "each role ends when no other program runs" {
-	mkfifo never
+	mkfifo never unwritten
 	exec 6<>never
 	echo train >requests
 	while read -r end command; do
@@ -138,6 +138,8 @@ steps_done() {
 		0 ps-eval -C . --follow data.csv
 		0 ps-coord -m model.ps -s $at/nobody -b $at/c requests
 		0 ps-coord -m model.ps -s $at/nobody -b $at/c never
+		0 ps-coord -m model.ps -s $at/nobody -b $at/c unwritten
+		0 ps-submit -Q $at/nobody unwritten
 	END
 	run -0 leftovers
 	assert_output ""

@@ -24,8 +24,10 @@ stream_open(struct stream *in, const char *path, struct fail *f)
 		in->name = "standard input";
 		return 0;
 	}
-	in->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (in->fd < 0)
+	/* A FIFO without a writer would make the program wait here.  poll()
+	   reports its end only after there was one. */
+	in->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (in->fd < 0 || fcntl(in->fd, F_SETFL, 0) < 0)
 		return fail_sys(f, FAIL_NOINPUT, "cannot open %s", path);
 	return fstat(in->fd, &st) == 0 && S_ISDIR(st.st_mode) ?
 		fail(f, FAIL_NOINPUT, "%s: it is a directory", path) : 0;

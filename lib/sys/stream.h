@@ -21,8 +21,9 @@ struct stream {
 	bool end;		/* there is no more to read */
 };
 
-/* Open a file, or standard input ("-").  Return 0, or -1 (FAIL_NOINPUT); close
-   it in both cases.  The path is borrowed. */
+/* Open a file, a FIFO that need not have a writer yet, or standard input ("-").
+   Return 0, or -1 (FAIL_NOINPUT); close it in both cases.  The path is
+   borrowed. */
 int stream_open(struct stream *, const char *path, struct fail *);
 void stream_close(struct stream *);
 
