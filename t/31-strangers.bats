@@ -201,6 +201,23 @@ process may have 63 files open at once, but a connection takes 64 (ulimit -n)"
 	done
 }
 
+@test "a program that cannot start a thread says so, and does not abort" {
+	grep -q 'define PS_DEV' "$BUILD/config.h" &&
+		skip "sanitizers take more memory than the limit"
+	for each in "ps-serve -b" "ps-relay -c ipc://x -b" \
+		"ps-coord -m model.ps -s ipc://s -b" "ps-work -c" \
+		"ps-eval x.svm -c" "ps-submit -Q"
+	do
+		# The stack of a thread does not fit into the memory.
+		run -75 --separate-stderr env OPENBLAS_NUM_THREADS=1 bash -c "
+			ulimit -s 600000 && ulimit -v 500000 &&
+				exec timeout 20 $each ipc://here"
+		assert_output ""
+		assert_equal "$stderr" "${each%% *}: ipc://here: cannot start \
+a thread: Resource temporarily unavailable (ulimit -u, ulimit -v)"
+	done
+}
+
 @test "strangers take all of a program's few descriptors" {
 	# A program that is asked to end needs descriptors, too.
 	start bash -c 'ulimit -n 256; exec ps-serve'

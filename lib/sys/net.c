@@ -50,6 +50,7 @@
 #define LEAST		64	/* descriptors: with fewer, half of them leave
 				   too little for the program's own files, and
 				   libzmq aborts it when there is none */
+#define THREADS		2	/* that libzmq starts with its first socket */
 #define WATCH_MS	2	/* between looks at strangers */
 #define CLOSE_MS	2000	/* for all connections to break */
 #define UNREAD		16384	/* messages that a caller may leave unread */
@@ -105,6 +106,7 @@ struct net {
 	int stop_watch;		/* an eventfd, which ends the thread */
 	struct poll_socket departures;	/* an eventfd: a caller has gone */
 	size_t descriptors;	/* that the process may have */
+	bool has_threads;	/* libzmq has started its own, or can */
 	struct curve curve;
 	bool guarded;		/* by the curve's key */
 	struct listen_address address[2];	/* where the net listens */
@@ -791,16 +793,53 @@ bind_address(struct net *net, struct listen_address *p, const char *endpoint,
 	return 0;
 }
 
-/* Without a descriptor for each connection libzmq aborts the program, or waits
-   for ever. */
-static int
-check_descriptors(const struct net *net, const char *endpoint, struct fail *f)
+static void *
+await_unlock(void *mutex)
 {
-	if (net->descriptors >= LEAST)
-		return 0;
-	return fail(f, FAIL_CONFIG, "%s: this process may have %zu files open "
-		    "at once, but a connection takes %d (ulimit -n)", endpoint,
-		    net->descriptors, LEAST);
+	pthread_mutex_lock(mutex);
+	pthread_mutex_unlock(mutex);
+	return NULL;
+}
+
+/* Start as many threads at once as libzmq will, and end them.  Return 0 or an
+   error number. */
+static int
+try_threads(void)
+{
+	pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t thread[THREADS];
+	size_t count = 0;
+	int wrong = 0;
+
+	pthread_mutex_lock(&running);
+	while (count < THREADS && wrong == 0) {
+		wrong = pthread_create(&thread[count], NULL, await_unlock,
+				       &running);
+		count += wrong == 0;
+	}
+	pthread_mutex_unlock(&running);
+	while (count > 0)
+		pthread_join(thread[--count], NULL);
+	pthread_mutex_destroy(&running);
+	return wrong;
+}
+
+/* Without a descriptor for each connection libzmq aborts the program, or waits
+   for ever; if it cannot start its threads, it aborts the program, too. */
+static int
+check_limits(struct net *net, const char *endpoint, struct fail *f)
+{
+	int wrong;
+
+	if (net->descriptors < LEAST)
+		return fail(f, FAIL_CONFIG, "%s: this process may have %zu "
+			    "files open at once, but a connection takes %d "
+			    "(ulimit -n)", endpoint, net->descriptors, LEAST);
+	wrong = net->has_threads ? 0 : try_threads();
+	net->has_threads = wrong == 0;
+	return wrong == 0 ? 0 :
+		fail(f, FAIL_AGAIN, "%s: cannot start a thread: %s (ulimit -u, "
+		     "ulimit -v)", endpoint, strerror(wrong));
 }
 
 int
@@ -810,7 +849,7 @@ net_listen(struct net *net, const char *endpoint, bool insecure,
 	struct listen_address *p = &net->address[0];
 	char numeric[300];
 
-	if (check_descriptors(net, endpoint, f) < 0)
+	if (check_limits(net, endpoint, f) < 0)
 		return -1;
 	if (prepare_address(net, p, endpoint, insecure, numeric,
 			    sizeof(numeric), f) < 0)
@@ -859,7 +898,7 @@ net_dial(struct net *net, const char *endpoint, uint64_t *peer,
 	char shortcut[300];
 
 	if (endpoint_check(endpoint, ENDPOINT_CONNECT, f) < 0 ||
-	    check_descriptors(net, endpoint, f) < 0)
+	    check_limits(net, endpoint, f) < 0)
 		return -1;
 	name_shortcut(endpoint, shortcut, sizeof(shortcut));
 	net->dial = mem_grow(net->dial, net->dials, &net->dial_room,
@@ -982,6 +1021,8 @@ flush_messages(struct net *net)
 {
 	const uint64_t until = clock_ms() + FLUSH_MS;
 
+	if (!net->has_threads)	/* nothing was sent, or can be */
+		return;
 	await_io_thread(net, until);
 	while (has_unwritten(net) && clock_ms() < until)
 		poll(NULL, 0, 1);
