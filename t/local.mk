@@ -86,6 +86,7 @@ UNITS += %D%/unit/relay
 UNITS += %D%/unit/relay_link
 UNITS += %D%/unit/residuals
 UNITS += %D%/unit/forwarder
+UNITS += %D%/unit/task
 UNITS += %D%/unit/waiting_pulls
 UNITS += %D%/unit/partings
 UNITS += %D%/unit/peers

@@ -20,6 +20,7 @@ struct task {
 	void *arg;
 	bool busy;
 	int event;
+	bool threaded;		/* in this thread, not in the caller's */
 	pthread_t thread;
 };
 
@@ -39,7 +40,7 @@ task_free(struct task *t)
 {
 	if (!t)
 		return;
-	if (t->busy)
+	if (t->busy && t->threaded)
 		pthread_join(t->thread, NULL);
 	close(t->event);
 	free(t);
@@ -51,17 +52,22 @@ task_fd(const struct task *t)
 	return t ? t->event : -1;
 }
 
-static void *
-run(void *self)
+static void
+run_here(const struct task *t)
 {
-	const struct task *t = self;
 	const uint64_t one = 1;
 
-	/* On Linux 0 means this thread, not the whole program. */
-	setpriority(PRIO_PROCESS, 0, NICE);
 	t->work(t->arg);
 	if (write(t->event, &one, sizeof(one)) < 0)
 		abort();	/* a counter of ones cannot overflow */
+}
+
+static void *
+run(void *self)
+{
+	/* On Linux 0 means this thread, not the whole program. */
+	setpriority(PRIO_PROCESS, 0, NICE);
+	run_here(self);
 	return NULL;
 }
 
@@ -71,8 +77,9 @@ task_begin(struct task *t, void (*work)(void *arg), void *arg)
 	t->work = work;
 	t->arg = arg;
 	t->busy = true;
-	if (pthread_create(&t->thread, NULL, run, t) != 0)
-		abort();	/* no threads: no program */
+	t->threaded = pthread_create(&t->thread, NULL, run, t) == 0;
+	if (!t->threaded)
+		run_here(t);
 }
 
 bool
@@ -88,7 +95,8 @@ task_ended(struct task *t)
 
 	if (!task_busy(t) || read(t->event, &events, sizeof(events)) < 0)
 		return false;
-	pthread_join(t->thread, NULL);
+	if (t->threaded)
+		pthread_join(t->thread, NULL);
 	t->busy = false;
 	return true;
 }

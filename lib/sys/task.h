@@ -18,7 +18,8 @@ void task_free(struct task *);
    NULL. */
 int task_fd(const struct task *);
 
-/* Begin work, while none is running; it borrows arg until it has ended. */
+/* Begin work, while none is running; it borrows arg until it has ended.  If the
+   system starts no more threads, the work is done before this returns. */
 void task_begin(struct task *, void (*work)(void *arg), void *arg);
 
 /* Has work begun, whose end task_ended() has not reported?  No, if the task is
