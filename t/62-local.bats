@@ -286,3 +286,30 @@ refused() {
 	assert_output "ps-coord: model.ps:4: a local line and a step line, at\
  model.ps:3: a program computes a step at once"
 }
+
+@test "a new schedule of a local line counts the steps before, and is told of" {
+	printf '%s\n' x,y 1,1e9 >data.csv
+	cat >model.ps <<-'M'
+		input x float
+		label y float
+		o = dense x units=1 use_bias=false kernel_initializer=zeros
+		loss mean_absolute_error o
+		optimizer sgd learning_rate=1
+	M
+	local part by='schedule=piecewise_constant boundaries=3 values=1,0.125'
+	for part in 1 2 3; do
+		run -0 --separate-stderr ps-local -C ckpt -- --repeat \
+			data.csv -- ps-coord -m model.ps -B 1 \
+			--checkpoint=ckpt --results=none <<<'train 10'
+		if [ $part = 2 ]; then
+			assert_equal "$stderr" "ps-coord: ckpt/ckpt-00000010:\
+ the schedules of these have changed, and continue at step 10: o/kernel (local)"
+		else
+			assert_equal "$stderr" ""
+			[ $part = 3 ] || echo "local sgd steps=2 $by" >>model.ps
+		fi
+	done
+	# Ten steps at 1, and twenty of two batches at 0.125.
+	run -0 od -An -tf4 <(ps-ckpt cat ckpt o/kernel | tail -c 4)
+	assert_output "$(printf '%16s' 15)"
+}

@@ -147,6 +147,19 @@ has_new_schedule(const struct variable *v, const struct variable *was,
 			       &was->optimizer->schedule);
 }
 
+/* Return whether the variable has a "local" line with a schedule that is new;
+   this counts the steps of the run. */
+static bool
+has_new_local(const struct variable *v, const struct variable *was,
+	      enum beginning how)
+{
+	return how == WITH_STEPS && v->local && was &&
+		!schedule_constant(&v->local->optimizer.schedule) &&
+		!(was->local &&
+		  schedule_same(&v->local->optimizer.schedule,
+				&was->local->optimizer.schedule));
+}
+
 static void
 list_schedules(struct text *to, const struct model *model,
 	       const struct model *old, enum beginning how)
@@ -155,11 +168,16 @@ list_schedules(struct text *to, const struct model *model,
 	const struct variable *v = model_variables(model, &count);
 
 	text_reset(to);
-	for (size_t i = 0; i < count; i++)
-		if (has_new_schedule(&v[i], model_variable(old, v[i].name),
-				     how))
+	for (size_t i = 0; i < count; i++) {
+		const struct variable *was = model_variable(old, v[i].name);
+
+		if (has_new_schedule(&v[i], was, how))
 			text_add(to, "%s%s", to->size > 0 ? ", " : "",
 				 v[i].name);
+		if (has_new_local(&v[i], was, how))
+			text_add(to, "%s%s (local)", to->size > 0 ? ", " : "",
+				 v[i].name);
+	}
 }
 
 /* Warn of differences that do not prevent the restoring. */
