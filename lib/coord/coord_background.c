@@ -300,12 +300,12 @@ background_check(const struct coord *c)
 				"the queue";
 		if (c->phase == PHASE_RUN && b->of[i].state == FREEZE &&
 		    !fleet_asking(c->fleet, MESSAGE_FREEZE))
-			return "coord 41: servers are asked for a cut that is "
-				"waited for";
+			return "coord 41: servers have been asked for a cut "
+				"that an evaluation waits for";
 		if (b->of[i].state == FREEZE &&
 		    queue_next(c->queue) > b->of[i].step)
-			return "coord 42: no step at or over a cut has a "
-				"number before servers know of it";
+			return "coord 42: no step at or above a cut has a "
+				"number before servers have the cut";
 	}
 	return NULL;
 }

@@ -600,12 +600,13 @@ cancel_check(const struct coord *c)
 	if (c->phase == PHASE_END)
 		return NULL;
 	if (v->failing && v->state == CANCEL_NONE)
-		return "coord 23: steps have failed of those that are given "
-			"up";
+		return "coord 23: a run that cancels after a failure gives up "
+			"steps";
 	if (v->aside && v->aside_step >= queue_next(c->queue))
-		return "coord 24: a step that is quarantined has a number";
+		return "coord 24: a quarantined step has a number";
 	if (c->phase == PHASE_RUN && (v->state == CANCEL_VOID || v->aside) &&
 	    !fleet_asking(c->fleet, MESSAGE_VOID))
-		return "coord 27: steps are void when servers have said so";
+		return "coord 27: servers are asked by VOID while steps wait "
+			"to become void";
 	return NULL;
 }

@@ -69,8 +69,8 @@ check_leased(const struct coord *c)
 			continue;
 		if (sync_begun(c) ? !sync_is(c, step->worker) :
 		    !has_step(c, member_of(c, step->worker), s, WIRE_NONE))
-			return "coord 10: a step that is leased is in a lease "
-				"of its worker";
+			return "coord 10: a leased step is in a lease of its "
+				"worker";
 	}
 	return NULL;
 }
@@ -101,8 +101,8 @@ check_asks(const struct coord *c)
 	if ((c->phase == PHASE_PLAN &&
 	     !fleet_asking(c->fleet, MESSAGE_PLAN)) ||
 	    (c->phase == PHASE_LOAD && !fleet_asking(c->fleet, MESSAGE_LOAD)))
-		return "coord 26: a phase that waits for servers has asked "
-			"them";
+		return "coord 26: servers have been asked in a phase that "
+			"waits for them";
 	return NULL;
 }
 

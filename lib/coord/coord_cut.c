@@ -799,24 +799,26 @@ cut_check(const struct coord *c)
 		return "coord 16: an evaluator waits for a cut that is being "
 			"made";
 	if (cut->job_waiting != (cut->state == CUT_PUBLISH))
-		return "coord 17: what is to be published is a job";
+		return "coord 17: a job waits only while its checkpoint is "
+			"published";
 	if (c->phase < PHASE_RUN && (begun || cut->state == CUT_SAVE))
 		return "coord 18: no cut is made while servers are awaited";
 	if (c->phase != PHASE_RUN)
 		return NULL;
 	if (begun && !cut->reached && next > cut->step)
-		return "coord 19: no step at or over a cut has a number before "
-			"it is known what the cut has";
+		return "coord 19: no step at or above a cut has a number "
+			"before the cut's steps are known";
 	if (begun && cut->reached && next < cut->step)
-		return "coord 20: all steps below a cut that was come to have "
+		return "coord 20: all steps below a cut that was reached have "
 			"a number";
 	if (cut->state == CUT_SAVE && queue_watermark(c->queue) < cut->step)
-		return "coord 21: what is saved has ended";
+		return "coord 21: the steps that are being saved have ended";
 	if (*c->cut->base.name && c->cut->base.step > queue_watermark(c->queue))
-		return "coord 22: what a checkpoint holds has ended";
+		return "coord 22: the steps of a checkpoint have ended";
 	if ((cut->state == CUT_FREEZE &&
 	     !fleet_asking(c->fleet, MESSAGE_FREEZE)) ||
 	    (cut->state == CUT_SAVE && !fleet_asking(c->fleet, MESSAGE_SAVE)))
-		return "coord 29: a cut goes on when servers have said so";
+		return "coord 29: servers are asked by FREEZE or SAVE while a "
+			"cut waits for them";
 	return NULL;
 }

@@ -258,9 +258,9 @@ ending_check(const struct coord *c)
 	const struct ending *e = c->ending;
 
 	if (e->state == ENDING_DRAIN && !e->last_request)
-		return "coord 31: a run that stops takes no requests";
+		return "coord 31: a run that stops has read its last request";
 	if (e->abandoned && e->state != ENDING_OVER)
-		return "coord 32: a run that is left is over";
+		return "coord 32: a run that was given up is over";
 	if ((e->status != 0) != (e->failure.kind != 0) && !e->abandoned)
 		return "coord 33: a status that is not 0 has a reason";
 	if ((c->phase == PHASE_END) != (e->state >= ENDING_STOP))

@@ -590,8 +590,10 @@ journal_check(const struct coord *c)
 	const struct journal_state *k = c->journal_state;
 
 	if (k->waits && !k->lost && notes_are_written(c))
-		return "coord 38: what is waited for is not in the journal yet";
+		return "coord 38: a write waits only for records that are not "
+			"in the journal yet";
 	if (k->failed && !k->lost)
-		return "coord 39: nothing goes into a journal that has failed";
+		return "coord 39: no record is written to a journal that has "
+			"failed";
 	return NULL;
 }

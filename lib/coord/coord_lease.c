@@ -338,19 +338,20 @@ check_one(const struct coord *c, const struct member *m)
 		if (l->id > c->leases->given ||
 		    (l->id != 0 &&
 		     (l->unfinished == 0 || l->unfinished > l->count)))
-			return "coord 1: a lease has a number that was given "
-				"out, and steps left";
+			return "coord 1: a lease has a number that was issued, "
+				"and steps left";
 		for (size_t k = 0; l->id != 0 && k < i; k++)
 			if (lease[k].id == l->id)
-				return "coord 2: two leases have two numbers";
+				return "coord 2: no two leases have the same "
+					"number";
 	}
 	if (leased && c->phase < PHASE_RUN)
-		return "coord 3: nobody has a lease before servers hold what "
-			"they are to hold";
+		return "coord 3: no worker has a lease before servers have the "
+			"variables";
 	if (leased && c->phase == PHASE_RUN &&
 	    (m->gone || m->relieved || !m->ready || m->role != ROLE_WORKER))
-		return "coord 4: a lease is of a worker that is there, and of "
-			"which its steps are expected";
+		return "coord 4: a lease belongs to a connected worker whose "
+			"steps are expected";
 	if (m->gone && leases_of(c, m)->cancelling)
 		return "coord 6: nothing is expected of a member that is gone";
 	return NULL;

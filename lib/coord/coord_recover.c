@@ -408,7 +408,7 @@ recover_check(const struct coord *c)
 
 	for (size_t i = 0; c->phase == PHASE_RUN && i < c->o.servers; i++)
 		if (r->lost[i] || r->all_back || r->new_term)
-			return "coord 14: nothing of a recovery is left when "
-				"the run goes on";
+			return "coord 14: no state of a recovery is left when "
+				"the run continues";
 	return NULL;
 }

@@ -538,11 +538,11 @@ standby_check(const struct coord *c)
 		const struct standby_state *u = &c->standbys->of[i];
 
 		if (u->life == 0 && (u->peer || u->up || u->counted))
-			return "coord 34: nothing is known of a standby that "
-				"there is not";
+			return "coord 34: a server without a standby has no "
+				"state of one";
 		if (c->begun && u->counted && u->of == 0)
-			return "coord 35: a standby that is counted on is that "
-				"of a server";
+			return "coord 35: a standby that the coordinator "
+				"relies on belongs to a server";
 	}
 	return NULL;
 }

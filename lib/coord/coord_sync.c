@@ -632,14 +632,15 @@ sync_check(const struct coord *c)
 	const struct sync *s = c->sync;
 
 	if (committing(c) && !s->rounds)
-		return "coord 25: what is committed is a round";
+		return "coord 25: a commit belongs to a round";
 	if (c->phase == PHASE_RUN && committing(c) &&
 	    !fleet_asking(c->fleet, s->state == END_CHECKING ? MESSAGE_CHECK :
 			  MESSAGE_COMMIT))
-		return "coord 28: a round is committed when servers have said "
-			"so";
+		return "coord 28: servers are asked by CHECK or COMMIT while a "
+			"round is committed";
 	if (s->state == END_COMMITTING && !rounds_whole(s->rounds))
-		return "coord 43: a round that is committed is whole";
+		return "coord 43: a committed round has a result of each "
+			"replica";
 	return s->rounds ? rounds_check(s->rounds) : NULL;
 }
 

@@ -78,7 +78,7 @@ watermarks_check(const struct coord *c)
 {
 	for (size_t i = 0; c->phase == PHASE_RUN && i < c->o.servers; i++)
 		if (c->watermarks->told > fleet_acked_watermark(c->fleet, i))
-			return "coord 15: all servers have the mark that all "
-				"are said to have";
+			return "coord 15: all servers have the watermark that "
+				"is recorded for all";
 	return NULL;
 }

@@ -996,9 +996,10 @@ check_ask(const struct fleet *fl, const struct ask *ask)
 	for (size_t i = 0; i < fl->count; i++)
 		unanswered += !ask->answered[i];
 	if (ask->kind != 0 && unanswered != ask->unanswered)
-		return "fleet 1: answers are counted as they are";
+		return "fleet 1: the count of answers is right";
 	if (ask->kind != 0 && ask->unanswered == 0)
-		return "fleet 2: what all have answered is asked no more";
+		return "fleet 2: a question that all servers have answered is "
+			"not asked again";
 	return NULL;
 }
 
@@ -1011,12 +1012,13 @@ fleet_check(const struct fleet *fl)
 		const struct link *l = &fl->link[i];
 
 		if (l->welcome && (!l->up || !l->greeted || !l->peer))
-			return "fleet 3: a server that is there has been "
+			return "fleet 3: a server that is present has been "
 				"dialled, and has answered";
 		if (l->welcome && l->only_standby)
-			return "fleet 4: a standby of somebody is not a server";
+			return "fleet 4: a standby is not a server of the run";
 		if (l->at.holds && l->at.life == 0)
-			return "fleet 6: variables are those of a life";
+			return "fleet 6: a server with variables has a known "
+				"incarnation";
 	}
 	for (size_t i = 0; i < fl->asks && !violation; i++)
 		violation = check_ask(fl, fl->ask[i]);

@@ -889,9 +889,10 @@ queue_check(const struct queue *q)
 	uint64_t open = 0, asked = 0;
 
 	if (q->next < q->low || q->next - q->low > WINDOW)
-		return "queue 1: the numbers given out fit into the window";
+		return "queue 1: the numbers of steps that have not ended fit "
+			"into the window";
 	if (q->low < q->next && at(q, q->low)->state == STEP_ENDED)
-		return "queue 2: the step at the mark has not ended";
+		return "queue 2: the step at the watermark has not ended";
 	for (uint64_t i = q->low; i < q->next; i++) {
 		const struct step *s = at(q, i);
 
@@ -899,10 +900,11 @@ queue_check(const struct queue *q)
 		returned += s->state == STEP_RETURNED;
 		open += s->state != STEP_ENDED;
 		if (s->state == STEP_LEASED && !s->worker)
-			return "queue 3: a step that is leased has a worker";
+			return "queue 3: a leased step has a worker";
 	}
 	if (running != q->running || returned != q->returned)
-		return "queue 4: steps are counted as what they are";
+		return "queue 4: the counts of leased and returned steps are "
+			"right";
 	for (const struct order *o = q->front; o; o = o->next, orders++) {
 		if (o->given < o->ended || o->given > o->request.steps)
 			return "queue 5: a request's steps have numbers before "
@@ -911,7 +913,8 @@ queue_check(const struct queue *q)
 		backgrounds += is_background(o);
 	}
 	if (open != asked)
-		return "queue 6: a step that has not ended is one of a request";
+		return "queue 6: a step that has not ended belongs to a "
+			"request";
 	return orders == q->orders && backgrounds == q->backgrounds ? NULL :
-		"queue 7: requests are counted as they are";
+		"queue 7: the count of requests is right";
 }

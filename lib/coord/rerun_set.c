@@ -76,9 +76,10 @@ rerun_set_check(const struct rerun_set *r)
 {
 	for (size_t i = 0; i < r->outs; i++) {
 		if (ranges_has(&r->todo, r->out[i].step))
-			return "rerun 1: a step that is leased does not wait";
+			return "rerun 1: a leased step is not among those that "
+				"wait";
 		if (!r->out[i].worker)
-			return "rerun 2: a step that is leased has a worker";
+			return "rerun 2: a leased step has a worker";
 		for (size_t k = 0; k < i; k++)
 			if (r->out[k].step == r->out[i].step)
 				return "rerun 3: a step is leased once";

@@ -797,20 +797,20 @@ rounds_check(const struct rounds *r)
 
 			done += s->done;
 			if (s->done && live(s) > 0)
-				return "rounds 2: nobody is at a slot that is "
-					"done";
+				return "rounds 2: no worker is at a replica "
+					"that is done";
 			if (s->live[0].number > 0 &&
 			    s->live[0].number == s->live[1].number)
-				return "rounds 3: two attempts at a slot have "
-					"two numbers";
+				return "rounds 3: no two attempts at a replica "
+					"have the same number";
 		}
 		if (done != round->chosen)
-			return "rounds 4: slots are counted as what they are";
+			return "rounds 4: the counts of replicas are right";
 		if (i >= r->open && done > 0)
 			return "rounds 5: a round that is not open is empty";
 		if (i > 0 && round->fate != FATE_UNDECIDED)
-			return "rounds 7: how a round is pushed is decided "
-				"when those before it are closed";
+			return "rounds 7: the kind of push of a round is "
+				"decided when earlier rounds are closed";
 		if (i > 0 && i < r->open && round->step <= round[-1].step)
 			return "rounds 6: rounds are open in the order of "
 				"their steps";

@@ -1098,23 +1098,25 @@ check_one(const struct submitter *one, bool keeps)
 
 	for (const struct pending *p = one->front; p; p = p->next, count++) {
 		if (p->left + p->out + p->undone == 0)
-			return "submitters 2: what has ended is not pending";
+			return "submitters 2: a request that has ended is not "
+				"pending";
 		if (is_barrier(p) && p->out > 0 && !may_begin(one, p))
-			return "submitters 3: what waits for its turn waits "
-				"for all that its submitter asked before";
+			return "submitters 3: a waiting request waits for all "
+				"earlier ones of its submitter";
 		if (p->next && p->next->request.number <= p->request.number)
 			return "submitters 4: requests are in the order of "
 				"their numbers";
 	}
 	if (count != one->count)
-		return "submitters 1: requests are counted as they are";
+		return "submitters 1: the count of requests is right";
 	if (one->sent > one->out.size)
-		return "submitters 5: what was sent is kept until it was "
-			"received";
+		return "submitters 5: a result that was sent is kept until it "
+			"was received";
 	if (keeps && one->sent > one->kept)
-		return "submitters 8: what was sent is in the journal";
+		return "submitters 8: a result that was sent is in the "
+			"journal";
 	if ((one->peer != SUBMITTER_AWAY) > (one->state == THERE))
-		return "submitters 6: nobody is at a peer that is gone";
+		return "submitters 6: no submitter is at a peer that is gone";
 	return NULL;
 }
 
@@ -1130,8 +1132,8 @@ submitters_check(const struct submitters *s)
 			if (s->of[i].state == THERE &&
 			    s->of[k].state == THERE &&
 			    s->of[i].peer == s->of[k].peer)
-				return "submitters 7: one peer is one "
-					"submitter";
+				return "submitters 7: a peer is one submitter "
+					"at most";
 	}
 	return NULL;
 }

@@ -1008,19 +1008,21 @@ check_shared_pull(const struct shared_pull *f)
 {
 	for (const struct worker_request *a = f->waiting; a; a = a->next)
 		if (a->pushes && !a->letter && !a->pushed)
-			return "relay 2: who waits has something to send, or "
-				"its push has been answered";
+			return "relay 2: a waiting request has a message to "
+				"send, or its push has been answered";
 	for (const struct worker_request *a = f->missed; a; a = a->next)
 		if (!a->missed || !a->pushes || a->pushed)
-			return "relay 3: who has missed values has a push "
-				"under way";
+			return "relay 3: a request that has missed the values "
+				"has a push in flight";
 	if (f->riding && !f->in_flight)
-		return "relay 4: nobody rides what is not under way";
+		return "relay 4: no request shares a pull that is not in "
+			"flight";
 	if (f->kept && (f->after == 0 || (!f->final && !f->in_flight)))
-		return "relay 8: what is kept is of a round, and is final "
-			"when nothing is under way";
+		return "relay 8: kept values belong to a round, and are final "
+			"when no message is in flight";
 	if (f->waiting && !f->in_flight && !f->due)
-		return "relay 5: who could be sent is to be sent";
+		return "relay 5: values for waiting requests are in flight, or "
+			"due";
 	return NULL;
 }
 

@@ -389,8 +389,8 @@ check_node(const struct node *node)
 		if (l->message.push.step != node->step ||
 		    replica < node->first ||
 		    replica >= node->first + leaves_of(node))
-			return "relay 9: who waits for a node is a leaf of it, "
-				"in its round";
+			return "relay 9: a push that waits for a node is a "
+				"leaf of it, in its round";
 		if (l->next && l->next->message.push.slot <=
 		    l->message.push.slot)
 			return "relay 10: a node has one push of each leaf, in "
@@ -398,7 +398,7 @@ check_node(const struct node *node)
 	}
 	if (members != node->members ||
 	    (members > 0 && (!node->waits || members == leaves_of(node))))
-		return "relay 11: who waits for a node lacks others";
+		return "relay 11: a node whose pushes wait lacks others";
 	return NULL;
 }
 

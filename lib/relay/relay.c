@@ -698,10 +698,10 @@ const char *
 relay_check(const struct relay *r)
 {
 	if (!r->forwarder)
-		return r->workers.count > 0 ? "relay 6: who has no plan has "
-			"no workers" : NULL;
+		return r->workers.count > 0 ? "relay 6: a relay without a plan "
+			"has no workers" : NULL;
 	if (!has_all_servers(r) && (r->workers.count > 0 ||
 				    forwarder_counts(r->forwarder).open > 0))
-		return "relay 7: nothing is held that a server is missing for";
+		return "relay 7: no push is held while a server is missing";
 	return forwarder_check(r->forwarder);
 }

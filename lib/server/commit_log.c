@@ -111,12 +111,13 @@ commit_log_check(const struct commit_log *c, const uint64_t *limit)
 	const struct change *one = c->first;
 
 	if (c->taken > c->last || (one && one->number != c->taken + 1))
-		return "server 6: changes are acted on in their order, and "
+		return "server 6: changes are answered in their order, and "
 			"none is left out";
 	if (c->log && c->taken > c->logged)
-		return "server 7: nothing is acted on before it is in the log";
+		return "server 7: no change is answered before it is in the "
+			"log";
 	if (one && limit && one->number <= *limit &&
 	    (!c->log || one->number <= c->logged))
-		return "server 9: what may be acted on does not wait";
+		return "server 9: a change that may be answered does not wait";
 	return NULL;
 }

@@ -203,11 +203,11 @@ dedup_check(const struct dedup *d)
 		const uint64_t end = window_end(&d->applied[i], d->low);
 
 		if (end > d->low && end > d->high)
-			return "server 4: no step is applied from the one on "
-				"from which none was pushed";
+			return "server 4: no step at or above the high "
+				"watermark is applied";
 		if (end > d->low && d->initial)
-			return "server 5: variables are not the initial ones "
-				"when a step was applied";
+			return "server 5: variables are not marked as initial "
+				"after a step was applied";
 	}
 	return NULL;
 }

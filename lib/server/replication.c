@@ -350,13 +350,15 @@ replication_check(const struct replication *b, bool stands_by,
 		  uint64_t acted)
 {
 	if (b->counted && !b->in_sync)
-		return "server 10: a standby that is counted on is in sync";
+		return "server 10: a standby that the coordinator relies on is "
+			"in sync";
 	if (b->in_sync && !is_whole(b))
-		return "server 11: a standby in sync has all of the cut";
+		return "server 11: a standby in sync has all chunks of the "
+			"copy";
 	if (b->in_sync && b->held < acted)
-		return "server 12: a standby in sync holds all that was acted "
-			"on";
+		return "server 12: a standby in sync holds all changes that "
+			"were answered";
 	if (b->it.life && stands_by)
-		return "server 13: a standby has none of its own";
+		return "server 13: a standby has no standby of its own";
 	return NULL;
 }

@@ -1350,10 +1350,10 @@ check_run(const struct server *s)
 	if (!s->run)
 		return snapshots_have_jobs(s->snapshots) ||
 			s->waiting_pulls.count > 0 ?
-			"server 1: nothing is left of a run that was "
+			"server 1: no state is left of a run that was "
 			"forgotten" : NULL;
 	if (server_run_term(s->run) > session_term(s->session))
-		return "server 2: no plan is of a term that was not heard of";
+		return "server 2: the plan's term is not above the session's";
 	violation = server_run_check(s->run);
 	return violation ? violation :
 		waiting_pulls_check(&s->waiting_pulls,

@@ -252,6 +252,7 @@ snapshots_check(const struct snapshots *s)
 			if (s->held[i].snapshot && s->held[k].snapshot &&
 			    s->held[i].number == s->held[k].number &&
 			    s->held[i].number != WIRE_NONE)
-				return "server 15: two cuts have two numbers";
+				return "server 15: no two cuts have the same "
+					"number";
 	return NULL;
 }

@@ -541,9 +541,10 @@ leases_check(const struct leases *ls)
 		const uint64_t begun = h->next - h->lease.first;
 
 		if (h->next < h->lease.first || h->next > h->lease.end)
-			return "worker 2: steps of a lease are begun in order";
+			return "worker 2: steps of a lease begin in order";
 		if (h->count > begun || h->in_flight > begun - h->count)
-			return "worker 3: only what was begun has a result";
+			return "worker 3: only a step that was begun has a "
+				"result";
 	}
 	return NULL;
 }

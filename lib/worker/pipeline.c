@@ -1180,15 +1180,15 @@ static const char *
 check_step(const struct pipeline *p, const struct inflight *s)
 {
 	if (s->stage == STAGE_NONE && (s->lease || s->sequence != 0))
-		return "worker 4: nothing is left of a step that has come to "
-			"its end";
+		return "worker 4: a step that has ended has no state left";
 	if (s->lease && !leases_have(p->o.leases, s->lease))
 		return "worker 5: the lease of a step in flight is there";
 	if (s->lease && !lease_has_begun(s->lease, s->step))
 		return "worker 6: a step in flight is one of its lease that "
 			"was begun";
 	if (s->stage >= STAGE_ASKED && !s->lease)
-		return "worker 7: what is computed or pushed has a lease";
+		return "worker 7: a step that is computed or pushed has a "
+			"lease";
 	return NULL;
 }
 
@@ -1206,18 +1206,18 @@ pipeline_check(const struct pipeline *p)
 	}
 	if (at[STAGE_PULLING] > 1 || at[STAGE_PUSHING] > 1 ||
 	    at[STAGE_COMPUTED] > 1)
-		return "worker 8: one step at most is pulled for, one is to "
-			"be pushed, one is pushed";
+		return "worker 8: at most one step is pulled for, one waits "
+			"for its push, one is pushed";
 	for (size_t i = 0; i < IN_FLIGHT; i++)
 		if (p->step[i].waits && (!fiber_is_busy(p->fiber) ||
 					 &p->step[i] != p->computed))
-			return "worker 12: the step that waits amid its "
+			return "worker 12: the step that waits within its "
 				"computation is the one in the fiber";
 	if (asked(p).count > EXTERNAL_ASKED)
-		return "worker 11: a program is asked for so many steps at "
-			"most";
+		return "worker 11: a program is asked for a bounded number of "
+			"steps";
 	if ((client_idle(p->o.client) && at[STAGE_PULLING] > 0) ||
 	    (client_pushed(p->o.client) && at[STAGE_PUSHING] > 0))
-		return "worker 9: what is under way has not been answered";
+		return "worker 9: a message in flight has not been answered";
 	return NULL;
 }
