@@ -189,7 +189,7 @@ unread(struct program *p)
 }
 
 /* Fail if requests were not taken, or have no result, when the run ends, or if
-   it failed for a reason that is none of theirs. */
+   it failed for another reason than these requests. */
 static int
 check_left(struct program *p, int status, struct fail *f)
 {

@@ -376,7 +376,7 @@ static struct frame
 gradient_of(const struct client *c, const struct piece *piece,
 	    const struct span *span)
 {
-	/* It is only read. */
+	/* The gradients are only read, although the type is not const. */
 	struct compute *from =
 		(struct compute *)(uintptr_t)c->exchange.push;
 

@@ -472,7 +472,7 @@ cancel_quarantine_done(struct coord *c)
 	fail_at(&why, "step %llu", (unsigned long long)v->aside_step);
 	ending_note(c, queue_request(c->queue, v->aside_step), &why);
 	queue_end(c->queue, v->aside_step);
-	/* Other steps may have been quarantined meanwhile: the next one. */
+	/* Begin with the next step that was found meanwhile, if any. */
 	for (uint64_t i = queue_watermark(c->queue); i < queue_next(c->queue);
 	     i++)
 		if ((s = queue_step(c->queue, i)) &&

@@ -255,7 +255,7 @@ end_as_asked(struct coord *c, uint64_t now)
 	if (!saved)
 		fail(&why, FAIL_IO, "no last checkpoint could be saved: the "
 		     "newest is %s", newest);
-	/* It ends with the error that it had before. */
+	/* A run that had an error before ends with that one. */
 	if (!saved && ending_status(c) != 0) {
 		report_warning(c, "%s", why.text);
 		why.kind = 0;
@@ -319,7 +319,7 @@ end_check_drain(struct coord *c, uint64_t now)
 	const double grace = (double)c->o.grace_ms / 1000;
 	const uint64_t left = queue_next(c->queue) - queue_watermark(c->queue);
 
-	/* None is left if what has not ended is run again for a server. */
+	/* No step is left if those in flight are run again for a server. */
 	if (late && (ending_state(c) == ENDING_SUSPEND || left == 0))
 		report_warning(c, "not all steps in flight have ended within "
 			       "%g s",

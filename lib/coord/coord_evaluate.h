@@ -46,7 +46,8 @@ void evaluate_take_back(struct coord *, struct member *);
 /* A worker has scored its shard (EVALUATED); -1: FAIL_PROTOCOL. */
 int evaluate_done(struct coord *, struct member *, const struct message *,
 		  struct fail *);
-/* It could not (REFUSED): bad data, no such file; or the cut is lost. */
+/* The worker could not (REFUSED): bad data, no such file; or the cut is
+   lost. */
 void evaluate_refused(struct coord *, struct member *,
 		      const struct message *);
 

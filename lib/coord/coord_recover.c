@@ -308,8 +308,8 @@ recover_watch(struct coord *c, uint64_t now)
 		if (gone == 0)
 			continue;
 		if (fleet_present_at(c->fleet, i)) {
-			/* It kept its variables; of any other one
-			   recover_end() reports. */
+			/* The server kept its variables; recover_end() reports
+			   any other one. */
 			if (c->phase == PHASE_RUN) {
 				notify_back(c, i, 0, now);
 				fleet_returned(c->fleet);

@@ -459,7 +459,7 @@ add_traffic(struct text *out, const struct traffic *t)
 	add_moved(out, "pulled", &t->pulled);
 }
 
-/* What is kept of the gradients, where something is. */
+/* Adds the size of the residuals, if the codecs have any. */
 static void
 add_residuals(const struct coord *c, struct text *out, const struct totals *t)
 {

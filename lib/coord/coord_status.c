@@ -583,7 +583,7 @@ coord_state(struct coord *c)
 	return out->data;
 }
 
-/* Who hangs, and steps that take far too long; not a line full of them. */
+/* Adds a few of the peers that hang and of the steps that take too long. */
 static void
 add_troubles(const struct coord *c, struct text *out, uint64_t now)
 {

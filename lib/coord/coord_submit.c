@@ -157,7 +157,7 @@ submit_read(struct coord *c, struct request *out, const char *line,
 	if (request_read(&r, line, size, &why) < 0 ||
 	    check_call(c, &r, &why) < 0 || data_can(c, &r, &why) < 0 ||
 	    can_take(c, &r, &why) < 0) {
-		/* It waits for its turn: what was asked before is done. */
+		/* The bad request waits for its turn: earlier ones are done. */
 		fail_at(&why, "request %llu", (unsigned long long)number);
 		request_release(&r);
 		r.op = REQUEST_BAD;

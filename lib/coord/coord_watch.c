@@ -29,7 +29,7 @@
 
 #define WATCHED	101	/* steps whose time is known */
 
-/* What is watched of a member. */
+/* The state of the watch of a member. */
 struct watched {
 	uint64_t asked;		/* when the oldest message that is not answered
 				   was sent */
@@ -37,7 +37,7 @@ struct watched {
 	uint64_t late_told;	/* the lease that was reported to be late */
 };
 
-/* What is watched, so that the run does not stand still silently. */
+/* The state of the watch, which reports a run that stands still. */
 struct watch {
 	struct watched *of;	/* of each member, by its seat */
 	size_t room;

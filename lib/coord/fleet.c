@@ -492,7 +492,7 @@ fleet_register(struct fleet *fl, uint64_t server, uint64_t peer,
 			seek_registrar(fl, server, peer, endpoint);
 			return 0;
 		}
-		/* Who registered with the first endpoint may yet be it. */
+		/* The server that registered first may yet be the right one. */
 		if (is_endpoint(endpoint, l->other.endpoint))
 			r = dial_other_endpoint(fl, server, now, f);
 		else if ((r = fleet_place(fl, server, endpoint, f)) == 0 &&
@@ -800,7 +800,7 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	for (size_t k = 0; k < fl->asks; k++) {
 		const struct ask *ask = fl->ask[k];
 
-		/* Who has become another can only stop. */
+		/* A server that has become another one can only stop. */
 		if (ask->kind != 0 && !ask->answered[i] &&
 		    (!other || ask->kind == MESSAGE_STOP ||
 		     ask->kind == MESSAGE_BYE))
@@ -952,8 +952,8 @@ int
 fleet_tick(struct fleet *fl, uint64_t now, uint64_t lease, uint64_t timeout,
 	   uint64_t patience, struct fail *f)
 {
-	/* Not request 0, which is HELLO's: if PING overtakes HELLO and is
-	   refused, that must not look like a refusal of HELLO. */
+	/* The number is not 0, as HELLO's is: if PING overtakes HELLO and is
+	   refused, the refusal must not look like one of HELLO. */
 	const struct message ping = { .kind = MESSAGE_PING,
 				      .request = WIRE_NONE };
 	const bool due = now - fl->pinged >= PING_MS ||

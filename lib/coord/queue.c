@@ -58,7 +58,7 @@ is_background(const struct order *o)
 	return o->request.background;
 }
 
-/* Has it steps: is it a train request, or an epoch that has begun? */
+/* Does the request have steps: is it train, or an epoch that has begun? */
 static bool
 has_steps(const struct order *o)
 {
@@ -733,8 +733,8 @@ queue_replay_end(struct queue *q, size_t requests)
 	end_all(q);
 }
 
-/* Is it an epoch whose last steps have numbers?  It cannot be written as a
-   request: nothing of it is left to be asked for. */
+/* Is this an epoch whose last steps have numbers?  Such an epoch cannot be
+   written as a request, as none of its steps is left to be asked for. */
 static bool
 is_all_numbered(const struct order *o)
 {

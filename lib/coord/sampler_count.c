@@ -208,7 +208,7 @@ read_count(struct sampler *l, struct unpack *u, size_t i, struct fail *f)
 		return fail(f, FAIL_DATA, "%s has other bytes than when its "
 			    "records were counted: a run is resumed with the "
 			    "data that it began with", file->name);
-	/* It was found, when it was counted, that the file can only be read
+	/* When the file was counted, a worker found that it can only be read
 	   whole. */
 	if (begin == 0 && end == UINT64_MAX && s->end != end)
 		sampler_whole(l, i);

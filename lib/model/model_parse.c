@@ -20,7 +20,7 @@ model_parse(const struct model_source *source, struct fail *f)
 		fail(f, FAIL_CONFIG, "there is no model file");
 		return NULL;
 	}
-	/* It may have come from a file, a message or a checkpoint. */
+	/* The text may come from a file, a message or a checkpoint. */
 	if (file->size > MODEL_BYTES) {
 		fail(f, FAIL_CONFIG, "%s is larger than %zu bytes", file->name,
 		     MODEL_BYTES);

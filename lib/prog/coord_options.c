@@ -220,7 +220,7 @@ check_mode(const struct coord_options *o)
 		cli_usage("--backup needs --mode=sync");
 }
 
-/* That of a name of so many letters, which may be new. */
+/* Finds the data set with a name of so many bytes, or adds it. */
 static struct coord_data *
 find_data(struct coord_settings *s, const char *name, size_t size)
 {
@@ -651,7 +651,8 @@ find_dataset(const struct model *model, const char *name, size_t *dataset,
 		     "it: there is none, or each has a from=");
 }
 
-/* One of the data sets; most: for --plan, of each input of the model. */
+/* Splits the files of a data set; most: for --plan, of each input of the
+   model. */
 static int
 split_dataset(struct coord_settings *s, const struct coord_data *data,
 	      const struct model *model, size_t *most, struct fail *f)

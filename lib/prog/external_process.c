@@ -838,8 +838,8 @@ exchange(struct child *to, struct request *r, const struct pollfd *fds,
 	if (fds[0].revents)
 		send_more(to, r);
 	/*
-	 * Other processes may hold its output open after it has ended: that is
-	 * no sign of life.
+	 * Other processes may hold the program's output open after it has
+	 * ended, so an open output is no sign of life.
 	 */
 	return fds[1].revents ? receive(to, r, f) : fds[2].revents != 0;
 }

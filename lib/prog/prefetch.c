@@ -105,7 +105,7 @@ run_reader(void *arg)
 	pthread_mutex_lock(&p->lock);
 	while (!p->quit && !p->over) {
 		if (p->size == 0 || is_full(p)) {
-			/* It is filled up again when LOW are left. */
+			/* The ring is filled up again when LOW are left. */
 			pthread_cond_wait(&p->room, &p->lock);
 			continue;
 		}

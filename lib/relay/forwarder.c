@@ -915,7 +915,7 @@ forwarder_leave(struct forwarder *t, uint64_t peer)
 		peers_remove(&t->histories, peer);
 		pull_history_free(p);
 	}
-	/* Others would wait in vain for its next push. */
+	/* Other workers would wait in vain for this one's next push. */
 	node_sums_disband(t->sums);
 	enqueue_sums(t);
 	for (size_t i = 0; i < t->requests.room; i++) {

@@ -28,7 +28,7 @@ void node_sums_free(struct node_sums *);	/* with all letters */
    ownership of the letter. */
 void node_sums_add(struct node_sums *, struct letter *);
 
-/* Lets all letters leave, each by itself: nobody is waited for any more. */
+/* Lets all letters leave, each by itself: no sum waits for others any more. */
 void node_sums_disband(struct node_sums *);
 /* Lets letters leave that have waited since the last call. */
 void node_sums_expire(struct node_sums *);

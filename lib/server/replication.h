@@ -90,7 +90,7 @@ uint64_t replication_counted(const struct replication *);
    still on its way, because that snapshot's shard is freed. */
 void replication_drop(struct replication *);
 void replication_drop_copying(struct replication *);
-/* The run is forgotten: let go of its standby without a word. */
+/* The run is forgotten: let go of its standby, which is sent no message. */
 void replication_forget(struct replication *);
 
 /*

@@ -23,7 +23,7 @@ struct node {
 	bool applied;			/* async part: a push was applied */
 };
 
-/* What the newest attempts would make of a part. */
+/* The values of a part that the newest attempts would make. */
 struct ahead {
 	bool tried;
 	uint64_t number;		/* 0: not computed */
@@ -431,7 +431,8 @@ round_buffer_came_to(const struct round_buffer *s, size_t part, uint64_t ahead)
 	return ahead > 0 && s->part[part].ahead.confirmed == ahead;
 }
 
-/* Is it what was worked out?  Then that is there now. */
+/* Are these the attempts from which the part was computed ahead?  Then the
+   part has those values now. */
 static bool
 adopt_ahead(const struct round_buffer *s, size_t part, const uint64_t *attempt,
 	    size_t replicas)

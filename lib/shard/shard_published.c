@@ -99,7 +99,7 @@ begins_at(const struct shard *s, const struct coding *c, uint64_t step)
 	return false;
 }
 
-/* Does it begin anew for some step from first to last - 1? */
+/* Does the copy begin anew for some step from first to last - 1? */
 static bool
 begins_between(const struct shard *s, const struct coding *c, uint64_t first,
 	       uint64_t last)

@@ -32,7 +32,7 @@ struct manifest_member {
 						   the .npy */
 	char hash[HASH_TEXT];
 
-	/* Not in the text: the place where it was found. */
+	/* The place where the array was found, which is not in the text. */
 	size_t part;
 	uint64_t offset;		/* of the .npy in the part */
 	uint64_t numbers;		/* offset of its first number there */

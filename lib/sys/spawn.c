@@ -84,7 +84,7 @@ exec_program(const struct spawn *l, pid_t parent, int error_pipe)
 		raise(SIGKILL);
 }
 
-/* Is it a lack of something that may be there again later? */
+/* Is this error a lack of something that may be there again later? */
 static bool
 is_transient(int why)
 {
