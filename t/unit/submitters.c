@@ -302,7 +302,7 @@ results(void)
 	named(submitters_received(s, a, 4, &f) < 0 && f.kind == FAIL_DATA,
 	      "acknowledging more results than there are is an error");
 	named(submitters_received(s, a, 0, &f) < 0,
-	      "acknowledged results are not there a second time");
+	      "acknowledging fewer results than before is an error");
 	ok(submitters_received(s, a, 3, &f) == 0 &&
 	   submitters_output(s, a)->size == 0);
 	finish();
