@@ -208,7 +208,7 @@ slices_equal_the_whole(const char *text)
 		initializer_fill(&p, "emb/embeddings", matrix, 42, end - n,
 				 values + end - n, n);
 	}
-	same = memcmp(whole, values, N * sizeof(float)) == 0;
+	same = same_floats(whole, values, N);
 	free(whole);
 	return same;
 }

@@ -72,7 +72,7 @@ test_cuts(struct rng *rng)
 			n = n < DENSE - at ? n : DENSE - at;
 			through(pieces + at, value + at, dense(at, n));
 		}
-		good = good && memcmp(whole, pieces, sizeof(whole)) == 0;
+		good = good && same_floats(pieces, whole, DENSE);
 	}
 	named(good,
 	      "encoded numbers do not depend on how their variable is cut");
@@ -103,7 +103,7 @@ test_add(void)
 	codec_int8.add(sum, bytes, s);
 	for (size_t i = 0; i < s.rows; i++)
 		decoded[i] += 0.25f;
-	named(memcmp(sum, decoded, s.rows * sizeof(*sum)) == 0,
+	named(same_floats(sum, decoded, s.rows),
 	      "adding an encoded slice equals decoding it, then adding");
 }
 

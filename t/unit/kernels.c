@@ -52,7 +52,7 @@ test_long_sums(void)
 			c[i] = d[i] = (float)i;
 		kernel_gemm(g, x, y, c);
 		kernel_gemm_naive(g, x, y, d);
-		good = good && memcmp(c, d, 6 * sizeof(*c)) == 0;
+		good = good && same_floats(c, d, 6);
 	}
 	named(good,
 	      "sums of very many terms equal the naive product's, to the bit");

@@ -416,10 +416,9 @@ pieces_equal_the_whole(const char *line)
 		for (size_t from = 0, n = 1; from < N; from += n, n += 3)
 			apply(&b, from, from + n < N ? n : N - from, t, .1f);
 	}
-	same = memcmp(a.w, b.w, N * sizeof(float)) == 0;
+	same = same_floats(b.w, a.w, N);
 	for (size_t k = 0; k < a.o.slots; k++)
-		same = same && memcmp(a.slot[k], b.slot[k],
-				      N * sizeof(float)) == 0;
+		same = same && same_floats(b.slot[k], a.slot[k], N);
 	free(a.memory);
 	free(b.memory);
 	return same;

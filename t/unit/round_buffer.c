@@ -314,7 +314,7 @@ nothing_to_do(void)
 				      &f) == 0);
 	n = read_all(&fl, fewer, false);
 	fleet_end(&fl);
-	named(memcmp(some, fewer, n * sizeof(float)) == 0,
+	named(same_floats(some, fewer, n),
 	      "a replica without work adds nothing");
 }
 
@@ -348,7 +348,7 @@ outcomes(void)
 	ok(commit(&fl, 0, 7, chosen, 0, &f) < 0);
 	ok(commit(&fl, 0, 7, (uint64_t[]){ 0, 0, 0, 0 }, REPLICAS, &f) < 0);
 	read_all(&fl, after, false);
-	named(memcmp(before, after, n * sizeof(float)) == 0,
+	named(same_floats(after, before, n),
 	      "a refused commit changes nothing");
 	/* The two newest attempts at a replica are kept. */
 	equals(push_to(&fl, part, 7, 1, 3), OUTCOME_STAGED);
@@ -357,7 +357,7 @@ outcomes(void)
 	read_all(&fl, before, false);
 	equals(commit(&fl, 0, 7, chosen, REPLICAS, &f), 0);
 	read_all(&fl, after, false);
-	named(memcmp(before, after, n * sizeof(float)) == 0,
+	named(same_floats(after, before, n),
 	      "a second commit of a round changes nothing");
 	equals(push_to(&fl, part, 7, 0, 1), OUTCOME_DUP);
 	equals(push_to(&fl, part, 8, 0, 1), OUTCOME_STAGED);
@@ -477,7 +477,7 @@ ahead(void)
 	      "the commit takes the values that were computed ahead");
 	n = read_all(&fl, a, false);
 	read_all(&plain, b, false);
-	named(memcmp(a, b, n * sizeof(*a)) == 0 &&
+	named(same_floats(a, b, n) &&
 	      shard_version(fl.shard[0], part) ==
 	      shard_version(plain.shard[0], part),
 	      "a server that computes ahead has the same bits as one that "
@@ -504,7 +504,7 @@ ahead(void)
 	read_all(&fl, a, false);
 	read_all(&plain, b, false);
 	named(!round_buffer_came_to(rounds, part, number[part]) &&
-	      memcmp(a, b, n * sizeof(*a)) == 0,
+	      same_floats(a, b, n),
 	      "values computed ahead from other attempts are not taken");
 	fleet_end(&fl);
 	fleet_end(&plain);
@@ -661,7 +661,7 @@ nodes(void)
 				commit(&fl, s, 7, ones, REPLICAS, &f) == 0 &&
 				good;
 		read_all(&fl, summed, false);
-		same = same && memcmp(plain, summed, n * sizeof(float)) == 0;
+		same = same && same_floats(summed, plain, n);
 		fleet_end(&fl);
 	}
 	ok(good);

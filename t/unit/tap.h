@@ -133,6 +133,21 @@ tap_skip(const char *why)
 	printf("ok %d # SKIP %s\n", ++tap_count, why);
 }
 
+/* Do arrays of floats have the same bits?  If not, prints the first two that
+   differ. */
+static inline bool
+same_floats(const float *got, const float *expected, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (memcmp(&got[i], &expected[i], sizeof(*got)) != 0) {
+			printf("# expected: %.9g\n# got:      %.9g, at %zu of "
+			       "%zu\n", (double)expected[i], (double)got[i], i,
+			       n);
+			return false;
+		}
+	return true;
+}
+
 static inline int
 tap_done(void)
 {

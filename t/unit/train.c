@@ -239,10 +239,10 @@ test_pieces(void)
 		worst = fmaxf(worst, fabsf(whole[i] - pieces[i]));
 	ok(worst < 1e-5f && fabsf(whole[0]) > 1e-3f);
 	gradient_of(&r, &all, 0, 100, again);
-	equals(memcmp(whole, again, sizeof(whole)), 0);
+	ok(same_floats(again, whole, sizeof(whole) / sizeof(*whole)));
 	gradient_of(&r, &all, 3, 3, again);
 	equals(compute_loss(r.compute), 0);
-	equals(memcmp(whole, again, sizeof(whole)), 0);
+	ok(same_floats(again, whole, sizeof(whole) / sizeof(*whole)));
 	fixture_end(&all);
 	fixture_end(&r);
 }
