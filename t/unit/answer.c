@@ -97,9 +97,10 @@ test_values(void)
 		&f) == ANSWER_GOOD);
 	named(a.has_loss && fabs(a.loss - .25) < 1e-12,
 	      "the answer's loss is read");
-	named(a.examples == 9,
-	      "an answer without examples leaves their number as it was");
-	named(a.metrics == 2, "both metrics are read");
+	named_equals(a.examples, 9,
+		     "an answer without examples leaves their number as it "
+		     "was");
+	named_equals(a.metrics, 2, "both metrics are read");
 	named(fabs(a.metric[0].sum + a.metric[1].sum - 4) < 1e-12 &&
 	      fabs(a.metric[0].weight + a.metric[1].weight - 6.5) < 1e-12,
 	      "sums and weights of the metrics are read");
@@ -183,11 +184,11 @@ test_sizes(void)
 		n += (size_t)snprintf(line + n, sizeof(line) - n,
 				      "%s\"m%d\":[1,1]", i ? "," : "", i);
 	snprintf(line + n, sizeof(line) - n, "}}");
-	named(read(line, &a, &f) == ANSWER_UNFIT,
-	      "an answer with too many metrics is refused");
+	named_equals(read(line, &a, &f), ANSWER_UNFIT,
+		     "an answer with too many metrics is refused");
 	snprintf(line, sizeof(line), "{\"metrics\":{\"%064d\":[1,1]}}", 7);
-	named(read(line, &a, &f) == ANSWER_UNFIT,
-	      "a metric's name that is too long is refused");
+	named_equals(read(line, &a, &f), ANSWER_UNFIT,
+		     "a metric's name that is too long is refused");
 }
 
 static void

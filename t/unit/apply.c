@@ -223,8 +223,8 @@ one_kind(size_t k)
 	named(blocks,
 	      "a block of floats gets the same bits as each float alone");
 	named(wide, "a long row gets the same bits as each float alone");
-	named(digest == kinds[k].digest,
-	      "the bits equal the recorded ones, on any processor");
+	named_equals(digest, kinds[k].digest,
+		     "the bits equal the recorded ones, on any processor");
 	free(one.value);
 	free(all.value);
 }

@@ -63,8 +63,8 @@ test_data_sets(void)
 {
 	begin();
 	put(4, 4, 9);
-	named(batches_take(batches, &batch, 4, 2) == BATCH_REJECTED,
-	      "a step of another data set rejects the batch");
+	named_equals(batches_take(batches, &batch, 4, 2), BATCH_REJECTED,
+		     "a step of another data set rejects the batch");
 	ok(batches_put_back(batches, &batch) && batch.examples == 4);
 	batch.each = mem_alloc(2, sizeof(*batch.each));
 	batch.datasets = 2;
@@ -88,10 +88,10 @@ test_put_back(void)
 	begin();
 	put(4, 4, 0);
 	ok(!batches_put_back(batches, &batch));
-	named(batches_take(batches, &batch, 3, 1) == BATCH_REJECTED,
-	      "a step of another size rejects the batch");
-	named(batches_take(batches, &batch, 4, 1) == BATCH_NONE,
-	      "a rejected batch is not there for a later step");
+	named_equals(batches_take(batches, &batch, 3, 1), BATCH_REJECTED,
+		     "a step of another size rejects the batch");
+	named_equals(batches_take(batches, &batch, 4, 1), BATCH_NONE,
+		     "a rejected batch is not there for a later step");
 	batches_end(batches, UINT64_MAX, &why);
 	ok(!batches_ended(batches, &is));
 	named(batches_put_back(batches, &batch) && batch.examples == 4 &&

@@ -151,20 +151,21 @@ test_holes(const struct record_range_format *how, uint64_t seed)
 				good += batch.feature[0].id[n++] == order[i];
 		good += batch.examples == n;
 	}
-	named(good == 4 + 60 + 4,
-	      "slices skip bad records, and the others keep their order");
+	named_equals(good, 4 + 60 + 4,
+		     "slices skip bad records, and the others keep their "
+		     "order");
 	equals(slice(&p, 70, 1), -1);
 	blocks_free(blocks);
 
 	blocks = blocks_new(fixture.model, 0, how, 9, NULL, 4);
-	named(slice(&p, 0, 20) == -1,
-	      "more bad records than the limit fail a slice");
+	named_equals(slice(&p, 0, 20), -1,
+		     "more bad records than the limit fail a slice");
 	blocks_free(blocks);
 	pack_release(&p);
 
 	block_of(&p, BLOCK_IN_ORDER, 3, 1);
 	blocks = blocks_new(fixture.model, 0, how, 1, NULL, 4);
-	named(slice(&p, 0, 1) == -1, "a slice of bad records alone fails");
+	named_equals(slice(&p, 0, 1), -1, "a slice of bad records alone fails");
 	blocks_free(blocks);
 	pack_release(&p);
 	free(order);

@@ -48,7 +48,8 @@ test_round(void)
 	      memcmp(m.frame[2].data, "gradient", 8) == 0,
 	      "the second message of the bundle is the push, with all its "
 	      "frames");
-	named(bundle_next(&b, &m, &f) == 0, "the bundle has no third message");
+	named_equals(bundle_next(&b, &m, &f), 0,
+		     "the bundle has no third message");
 
 	size_t cuts = 0;
 
@@ -59,8 +60,9 @@ test_round(void)
 		cuts += b.left == 0 && strstr(f.text, "bundle") == NULL;
 		f.text[0] = '\0';
 	}
-	named(cuts == 1,
-	      "a bundle cut anywhere but between its messages is refused");
+	named_equals(cuts, 1,
+		     "a bundle cut anywhere but between its messages is "
+		     "refused");
 	pack_release(&p);
 }
 

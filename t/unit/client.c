@@ -192,8 +192,8 @@ test_unused(void)
 	ok(answer(t.c, &t.said, 0, values, false) == 0 && client_idle(t.c));
 	x.push = t.fixture.compute;
 	client_exchange(t.c, &x, 0);
-	named(t.said.pulls == 2,
-	      "a variable that no layer uses is not pushed");
+	named_equals(t.said.pulls, 2,
+		     "a variable that no layer uses is not pushed");
 	ok(answer(t.c, &t.said, 1, values, true) == 0 && client_idle(t.c));
 	equals(client_exchanged(t.c)->applied, 1);
 	talk_end(&t);

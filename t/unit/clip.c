@@ -186,8 +186,8 @@ odd_ones(void)
 	memset(c.sum[0], 0, sizeof(c.sum[0]));
 	c.sum[1][3] = NAN;
 	clip_gradients(c.g, 3, 1);
-	named(norm(c.sum, 0, 1, 1) == 0,
-	      "clipping a gradient of norm 0 leaves 0");
+	named_equals(norm(c.sum, 0, 1, 1), 0,
+		     "clipping a gradient of norm 0 leaves 0");
 	named(isnan(c.sum[1][3]), "clipnorm does not hide a NaN");
 	ok(untouched(&c, 2));
 	make(&c, &v, NULL);

@@ -166,8 +166,8 @@ travels(void)
 	codings_make(c, WAY_PUSH, &head, fixture.variable);
 	ok(coding_add(&head, "--pull", "delta:topk:0.25@d*", false, &f) == 0);
 	codings_make(c, WAY_PULL, &head, fixture.variable);
-	named(coding_of(c, "d/kernel", WAY_PULL)->keep == 256,
-	      "topk:0.25 keeps 256 numbers of each block of 1024");
+	named_equals(coding_of(c, "d/kernel", WAY_PULL)->keep, 256,
+		     "topk:0.25 keeps 256 numbers of each block of 1024");
 	codings_write(&p, c);
 	named(reads(&p, p.size, read) && codings_same(c, read) &&
 	      !codings_exact(read),

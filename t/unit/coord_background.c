@@ -130,12 +130,13 @@ waited_for(void)
 	checked(freezes(0));
 	frozen = message_answer(&last_posted->m, MESSAGE_OK);
 	ask("{\"op\":\"save\"}");
-	named(coord_output(c)->size == 0,
-	      "the save waits until the evaluation's cut is held");
+	named_equals(coord_output(c)->size, 0,
+		     "the save waits until the evaluation's cut is held");
 	server_answers(frozen);
 	ok(says(A, MESSAGE_EVALUATE) && prints("there is no --checkpoint"));
 	ask("{\"op\":\"join\"}");
-	named(coord_output(c)->size == 0, "a join waits for the evaluation");
+	named_equals(coord_output(c)->size, 0,
+		     "a join waits for the evaluation");
 	worker_answers_with(MESSAGE_EVALUATED, last_posted->m.request, 0, 5);
 	ok(prints("\"op\":\"join\",\"step\":0,\"steps\":0"));
 	coordinator_end();
@@ -327,8 +328,8 @@ lost(void)
 	coordinator_hears(A, &m);
 	ok(freezes(0));
 	worker_answers_with(MESSAGE_EVALUATED, was, 0, 5);
-	named(coord_output(c)->size == 0,
-	      "a score of a cut that a server has lost does not count");
+	named_equals(coord_output(c)->size, 0,
+		     "a score of a cut that a server has lost does not count");
 	server_answers(message_answer(&last_posted->m, MESSAGE_OK));
 	ok(says(A, MESSAGE_EVALUATE));
 	coordinator_end();

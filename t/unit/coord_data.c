@@ -249,8 +249,9 @@ restores(void)
 	coordinator_end();
 	reads_long();
 	restored(copy, NULL);
-	named(sampler_take(sampler, 1, 1) == 2,
-	      "a restored sampler continues after the records that were read");
+	named_equals(sampler_take(sampler, 1, 1), 2,
+		     "a restored sampler continues after the records that were "
+		     "read");
 	coordinator_end();
 	pack_release(&place);
 }

@@ -125,8 +125,9 @@ dropped(void)
 		evaluate_died(c, at(A));
 	}
 	post_deaf = 0;
-	named(coord_output(c)->size == 0,
-	      "deaths under a shard that was never received do not count");
+	named_equals(coord_output(c)->size, 0,
+		     "deaths under a shard that was never received do not "
+		     "count");
 	evaluate_give_up(c);
 	checked(silent());
 	end();
@@ -149,8 +150,8 @@ malformed(void)
 	ok(evaluate_done(c, at(A), &m, &f) < 0 && f.kind == FAIL_PROTOCOL);
 	ok(done(A, 4, &none, 3) < 0 && strstr(f.text, "malformed result"));
 	m.request++;
-	named(evaluate_done(c, at(A), &m, &f) == 0,
-	      "a result of another evaluation is ignored");
+	named_equals(evaluate_done(c, at(A), &m, &f), 0,
+		     "a result of another evaluation is ignored");
 	end();
 }
 
@@ -165,8 +166,8 @@ refused(void)
 	m.request = asked[A] + 9;
 	m = message_refuse(&m, FAIL_NOINPUT, "no file a.tsv");
 	evaluate_refused(c, at(A), &m);
-	named(coord_output(c)->size == 0,
-	      "a refusal of an earlier evaluation is ignored");
+	named_equals(coord_output(c)->size, 0,
+		     "a refusal of an earlier evaluation is ignored");
 	m.request = asked[A];
 	evaluate_refused(c, at(A), &m);
 	ok(prints("\"op\":\"eval\",\"worker\":\"worker:0\","

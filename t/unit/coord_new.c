@@ -84,13 +84,14 @@ rates(void)
 	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.5}");
 	ok(warns("learning_rate=0.5 is now the rate of all optimizers"));
 	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.25}");
-	named(coord_warnings(c)->size == 0,
-	      "the warning about the rate of all optimizers comes once");
+	named_equals(coord_warnings(c)->size, 0,
+		     "the warning about the rate of all optimizers comes once");
 	coordinator_end();
 	coordinator_begin(model);
 	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.5}");
-	named(coord_warnings(c)->size == 0,
-	      "a model with one optimizer gets no warning about its rate");
+	named_equals(coord_warnings(c)->size, 0,
+		     "a model with one optimizer gets no warning about its "
+		     "rate");
 	coordinator_end();
 }
 
@@ -104,8 +105,8 @@ slips(void)
 	ok(warns("\"jion\" is no request, so it is the id of a "
 		 "step; did you mean join?"));
 	ask("jion");
-	named(coord_warnings(c)->size == 0,
-	      "the warning about a misspelt request comes once");
+	named_equals(coord_warnings(c)->size, 0,
+		     "the warning about a misspelt request comes once");
 	coordinator_end();
 }
 

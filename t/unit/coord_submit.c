@@ -205,7 +205,7 @@ torn(void)
 	size = record[records - 1].size;
 	for (size_t i = 0; i < size; i++)
 		taken += again(records, i) >= 0;
-	named(taken == 0, "a record that is cut short is refused");
+	named_equals(taken, 0, "a record that is cut short is refused");
 	for (size_t i = 0; i < size; i++) {
 		record[records - 1].bytes[i] ^= 1;
 		if (again(records, size) >= 0)
@@ -269,15 +269,17 @@ hangs(void)
 		tick();
 		coordinator_hears(ME, &pong);
 	}
-	named(post_hung_up == 0,
-	      "the connection of a submitter that answers is kept");
+	named_equals(post_hung_up, 0,
+		     "the connection of a submitter that answers is kept");
 	for (uint64_t end = now + 3 * options.lease_ms / 2; now < end;)
 		tick();
-	named(post_hung_up == ME,
-	      "a submitter that does not answer for a lease is disconnected");
+	named_equals(post_hung_up, ME,
+		     "a submitter that does not answer for a lease is "
+		     "disconnected");
 	submits("status\n");
-	named(submitters_accepted(c->submitters, 1) == 1,
-	      "requests that a disconnected submitter had sent are accepted");
+	named_equals(submitters_accepted(c->submitters, 1), 1,
+		     "requests that a disconnected submitter had sent are "
+		     "accepted");
 	coordinator_end();
 }
 

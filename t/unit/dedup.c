@@ -45,17 +45,17 @@ judgement(void)
 {
 	checked(dedup_low(d) == FIRST && dedup_high(d) == 0 &&
 		dedup_initial(d));
-	named(dedup_judge(d, 0, FIRST - 1) == OUTCOME_DUP,
-	      "a step below the low watermark is a duplicate");
+	named_equals(dedup_judge(d, 0, FIRST - 1), OUTCOME_DUP,
+		     "a step below the low watermark is a duplicate");
 	equals(dedup_judge(d, 0, FIRST), OUTCOME_APPLIED);
 	equals(dedup_judge(d, 0, FIRST + WINDOW - 1), OUTCOME_APPLIED);
-	named(dedup_judge(d, 0, FIRST + WINDOW) == OUTCOME_LATER,
-	      "a step beyond the window is postponed");
+	named_equals(dedup_judge(d, 0, FIRST + WINDOW), OUTCOME_LATER,
+		     "a step beyond the window is postponed");
 	dedup_add(d, 0, 12);
 	checked(!dedup_initial(d) && dedup_high(d) == 13);
 	equals(dedup_judge(d, 0, 12), OUTCOME_DUP);
-	named(dedup_judge(d, 1, 12) == OUTCOME_APPLIED,
-	      "a step applied to one part is still new to another part");
+	named_equals(dedup_judge(d, 1, 12), OUTCOME_APPLIED,
+		     "a step applied to one part is still new to another part");
 	dedup_add(d, 0, 11);
 	checked(dedup_high(d) == 13);
 	dedup_count(d, 13);
@@ -127,8 +127,8 @@ copy(void)
 	for (size_t i = 0; i < 4; i++)
 		dedup_read(to, of[i], &u);
 	ok(!u.bad && !dedup_check(to));
-	named(dedup_high(to) == 41,
-	      "the high watermark follows the newest step of the copy");
+	named_equals(dedup_high(to), 41,
+		     "the high watermark follows the newest step of the copy");
 	for (uint64_t step = 13; step < 60; step++)
 		for (size_t i = 0; i < 3; i++)
 			if (dedup_judge(to, i, step) !=
@@ -167,9 +167,9 @@ main(void)
 	dedup_free(d);
 	d = dedup_new(&plan, fixture.model, 0, FIRST, forgets);
 	dedup_add(d, 0, 12);
-	named(dedup_judge(d, 0, 12) == OUTCOME_APPLIED,
-	      "a record that forgets, the deliberate bug, applies a step "
-	      "twice");
+	named_equals(dedup_judge(d, 0, 12), OUTCOME_APPLIED,
+		     "a record that forgets, the deliberate bug, applies a "
+		     "step twice");
 	dedup_go_back(d, 7, true);
 	checked(dedup_low(d) == 7 && dedup_initial(d));
 	ok(dedup_void(d, 8, WINDOW, &f) < 0);

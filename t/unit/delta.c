@@ -239,8 +239,8 @@ begins_anew(void)
 	      "whole values are published when no codec can express the "
 	      "difference");
 	shard_forget_published(shard);
-	named(news(p.edition - 1).since == 0,
-	      "differences of an earlier term are not kept");
+	named_equals(news(p.edition - 1).since, 0,
+		     "differences of an earlier term are not kept");
 	end();
 }
 

@@ -344,8 +344,9 @@ test_silence(void)
 	lost = 0;
 	ok(under_way(2) && worker_tick(worker, 1, &f) == 0);
 	settle();
-	named(lost == 0,
-	      "a peer whose answer may lie unread does not count as silent");
+	named_equals(lost, 0,
+		     "a peer whose answer may lie unread does not count as "
+		     "silent");
 	equals(worker_tick(worker, 2, &f), 0);
 	settle();
 	equals(lost, 1);
@@ -370,7 +371,7 @@ test_hang(void)
 	for (now = 60000; now < 64500; now += 500)
 		equals(worker_tick(worker, now, &f), 0);
 	settle();
-	named(lost == 0, "servers get time to answer a worker that hung");
+	named_equals(lost, 0, "servers get time to answer a worker that hung");
 	let_go();
 	end();
 	timeout = 0;

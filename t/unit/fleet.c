@@ -523,9 +523,9 @@ silence(void)
 	fleet_down(fl, 1003, now);
 	now += PATIENCE;
 	fleet_skip_pause(fl, now, PATIENCE - 1);
-	named(tick() == 0,
-	      "a pause of the coordinator does not count as a server's "
-	      "absence");
+	named_equals(tick(), 0,
+		     "a pause of the coordinator does not count as a server's "
+		     "absence");
 	now += PATIENCE - 1;
 	ok(fails(tick(), FAIL_PEER, "server 1 (node:2) is gone"));
 	end();

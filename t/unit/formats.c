@@ -214,9 +214,9 @@ logs(void)
 	named(opens(OTHER_LOG) == FAIL_CONFIG && disk_is_there(SEGMENT),
 	      "a log that does not name its format is refused, and stays");
 	append(SEGMENT, LOG_OVER, &empty);
-	named(opens("") == 0,
-	      "a log that does not name its format is begun anew when its run "
-	      "is over");
+	named_equals(opens(""), 0,
+		     "a log that does not name its format is begun anew when "
+		     "its run is over");
 
 	for (uint64_t i = 0; i < 3; i++) {
 		disk_make_folder("log-0", &f);
@@ -226,9 +226,9 @@ logs(void)
 		pack_uint(&format, message_table() + (i == 2));
 		append(SEGMENT, LOG_FORMAT, &format);
 		append(SEGMENT, LOG_PLAN, &empty);
-		named(opens(OTHER_LOG) == FAIL_CONFIG,
-		      "a log of another format, version or message table is "
-		      "refused");
+		named_equals(opens(OTHER_LOG), FAIL_CONFIG,
+			     "a log of another format, version or message "
+			     "table is refused");
 		unlink(SEGMENT);
 	}
 	/* The log is incomplete from its start, so no step was acknowledged on
@@ -238,8 +238,8 @@ logs(void)
 	pack_uint(&format, WIRE_VERSION);
 	pack_uint(&format, message_table());
 	append(SEGMENT, LOG_FORMAT, &format);
-	named(opens("") == 0,
-	      "a log of this version without a plan is begun anew");
+	named_equals(opens(""), 0,
+		     "a log of this version without a plan is begun anew");
 	pack_release(&format);
 	pack_release(&empty);
 }
@@ -269,8 +269,9 @@ caches(void)
 	equals(cache_file_open(&c, "a.pscache", &key, 0, &f), 1);
 	cache_file_close(&c);
 	age("a.pscache");
-	named(cache_file_open(&c, "a.pscache", &key, 0, &f) == 0,
-	      "a cache of another version counts as missing, not as damaged");
+	named_equals(cache_file_open(&c, "a.pscache", &key, 0, &f), 0,
+		     "a cache of another version counts as missing, not as "
+		     "damaged");
 	cache_file_close(&c);
 	unlink("a.pscache");
 }

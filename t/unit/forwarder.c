@@ -210,8 +210,8 @@ test_shared_pulls(void)
 	pull(B, 8, TABLE, 0, 300);
 	flush();
 	named(sends_bundle(2), "pulls of many rows are not shared");
-	named(forwarder_counts(forwarder).shared == 2,
-	      "shared pulls are counted");
+	named_equals(forwarder_counts(forwarder).shared, 2,
+		     "shared pulls are counted");
 	end();
 }
 

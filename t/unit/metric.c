@@ -123,8 +123,8 @@ classes(void)
 	named(value("auc", two, 2, last, 2) == 1 &&
 	      value("precision", two, 2, last, 2) == 1,
 	      "of two columns the second is the score");
-	named(value("accuracy", p, 3, (float[]){ 9 }, 1) == 0,
-	      "a label outside the classes counts as a miss");
+	named_equals(value("accuracy", p, 3, (float[]){ 9 }, 1), 0,
+		     "a label outside the classes counts as a miss");
 }
 
 static double
@@ -156,8 +156,8 @@ top_of_classes(void)
 	ok(top(2, p, first, 3) == 2. / 3 && top(5, p, first, 3) == 1);
 	named(top(5, p, first, 4) == .75 && top(5, p, last, 5) == .8,
 	      "a prediction that is not finite is never among the largest");
-	named(top(5, p, (float[]){ 9 }, 1) == 0,
-	      "a label outside the classes is never among the largest");
+	named_equals(top(5, p, (float[]){ 9 }, 1), 0,
+		     "a label outside the classes is never among the largest");
 }
 
 static void

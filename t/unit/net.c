@@ -582,8 +582,8 @@ test_unread(void)
 	fd = plain_call(net_endpoint(server), "");
 	ok(plain_put(fd, plain_ping, PLAIN_PING));
 	ok(await(server, client, NET_MESSAGE, &e));
-	named(net_unread(server, e.peer) == 0,
-	      "a new connection has no unread bytes");
+	named_equals(net_unread(server, e.peer), 0,
+		     "a new connection has no unread bytes");
 	for (int i = 0; i < FRAMES; i++) {
 		m.frame[0].hold = i % 2 ? &held->hold : NULL;
 		said += net_send(server, e.peer, &m) == 0;
@@ -728,11 +728,12 @@ test_dying(const char *endpoint)
 	named(hears(behind, 100) == '?',
 	      "a program waits for an endpoint whose owner may be ending");
 	end_apart(first, before);
-	named(hears(behind, 10000) == 'y',
-	      "a program gets the endpoint when its owner has ended");
+	named_equals(hears(behind, 10000), 'y',
+		     "a program gets the endpoint when its owner has ended");
 	late = listen_apart(endpoint, third);
-	named(hears(third, 20000) == 'n',
-	      "a program does not get the endpoint of an owner that lives");
+	named_equals(hears(third, 20000), 'n',
+		     "a program does not get the endpoint of an owner that "
+		     "lives");
 	end_apart(late, third);
 	end_apart(second, behind);
 }

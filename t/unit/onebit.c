@@ -109,8 +109,8 @@ test_zeros(void)
 	ok(encode(&codec_onebit, none, s) == 20 &&
 	   encode(&codec_topk, none, s) == 4);
 	some[5 * BLOCK + 7] = -0.0f;
-	named(encode(&codec_onebit, some, s) == 20 + 2 + 16,
-	      "a block with -0 is not encoded as a block of zeros");
+	named_equals(encode(&codec_onebit, some, s), 20 + 2 + 16,
+		     "a block with -0 is not encoded as a block of zeros");
 	equals((long long)encode(&codec_topk, some, s), 3 + 2 + 2 + 2 + 1);
 	codec_decode(&codec_topk, some, bytes, s);
 	ok(some[5 * BLOCK + 7] == 0);

@@ -370,11 +370,11 @@ by_hand(void)
 	apply(&r, 0, 1, 2, 1);
 	ok(near((double)r.w[0], -1 / sqrt(8)));	/* |z| = 4 */
 	apply(&r, 1, 1, 1, 1);
-	named(r.w[1] == 0, "ftrl gives 0, not NaN, before it has learned");
+	named_equals(r.w[1], 0, "ftrl gives 0, not NaN, before it has learned");
 	r.w[1] = 5;
 	r.g[1] = 1;
 	apply(&r, 1, 1, 2, 0);
-	named(r.w[1] == 5, "ftrl changes nothing at a rate of 0");
+	named_equals(r.w[1], 5, "ftrl changes nothing at a rate of 0");
 	free(r.memory);
 
 	/* Among gradients that never change some b^2 round to more than v. */

@@ -126,19 +126,20 @@ tensorflow_counts(void)
 {
 	const struct shape six = { 2, { 6, 1 } };
 
-	named(count("fixed:2", (struct shape){ 2, { 10, 3 } }) == 2,
-	      "FixedShards(2) of [10, 3] is 2");
-	named(count("min:4:2", six) == 2, "MinSize(4, 2) of [6, 1] is 2");
-	named(count("min:4:10", six) == 6, "MinSize(4, 10) of [6, 1] is 6");
-	named(count("max:4", six) == 6, "MaxSize(4) of [6, 1] is 6");
-	named(count("max:4:2", six) == 2, "MaxSize(4, 2) of [6, 1] is 2");
-	named(count("max:1024", six) == 1, "MaxSize(1024) of [6, 1] is 1");
-	named(count("min:256KiB:2", (struct shape){ 2, { 1024, 1024 } }) == 2,
-	      "MinSize(256 KiB, 2) of [1024, 1024] is 2");
-	named(count("min:64MiB:2", (struct shape){ 1, { 20 } }) == 1,
-	      "MinSize(64 MiB, 2) of 80 bytes is 1");
-	named(count("fixed:4", (struct shape){ 1, { 10 } }) == 4,
-	      "FixedShards(4) of 10 rows is 4");
+	named_equals(count("fixed:2", (struct shape){ 2, { 10, 3 } }), 2,
+		     "FixedShards(2) of [10, 3] is 2");
+	named_equals(count("min:4:2", six), 2, "MinSize(4, 2) of [6, 1] is 2");
+	named_equals(count("min:4:10", six), 6,
+		     "MinSize(4, 10) of [6, 1] is 6");
+	named_equals(count("max:4", six), 6, "MaxSize(4) of [6, 1] is 6");
+	named_equals(count("max:4:2", six), 2, "MaxSize(4, 2) of [6, 1] is 2");
+	named_equals(count("max:1024", six), 1, "MaxSize(1024) of [6, 1] is 1");
+	named_equals(count("min:256KiB:2", (struct shape){ 2, { 1024, 1024 } }),
+		     2, "MinSize(256 KiB, 2) of [1024, 1024] is 2");
+	named_equals(count("min:64MiB:2", (struct shape){ 1, { 20 } }), 1,
+		     "MinSize(64 MiB, 2) of 80 bytes is 1");
+	named_equals(count("fixed:4", (struct shape){ 1, { 10 } }), 4,
+		     "FixedShards(4) of 10 rows is 4");
 }
 
 /* Tries every size of array, row, bytes and limit up to these. */
@@ -184,11 +185,11 @@ promises_are_kept(void)
 	      "count allow it");
 	named(fewest, "max: no fewer shards would do");
 	named(limit, "the count is never exceeded");
-	named(count("min:16", (struct shape){ 1, { 10 } }) == 2,
-	      "min:16 cuts 40 bytes into 2 shards, not into TensorFlow's 16 + "
-	      "12 + 12");
-	named(count("max:4", (struct shape){ 2, { 3, 2 } }) == 3,
-	      "max: a row larger than the bytes has a shard of its own");
+	named_equals(count("min:16", (struct shape){ 1, { 10 } }), 2,
+		     "min:16 cuts 40 bytes into 2 shards, not into "
+		     "TensorFlow's 16 + 12 + 12");
+	named_equals(count("max:4", (struct shape){ 2, { 3, 2 } }), 3,
+		     "max: a row larger than the bytes has a shard of its own");
 }
 
 static void
@@ -521,9 +522,9 @@ ranges_hold_what_fits(void)
 				held[s]++;
 		}
 		named(good, "each shard is on a server of its range");
-		named(users == 2,
-		      "a hashed table has a shard on each server of its "
-		      "range");
+		named_equals(users, 2,
+			     "a hashed table has a shard on each server of its "
+			     "range");
 		named(held[2] + held[3] + held[4] == 4 && held[2] < 3 &&
 		      held[3] > 0 && held[4] > 0,
 		      "each server of the range has a shard of the split "

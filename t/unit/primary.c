@@ -38,8 +38,8 @@ followed(void)
 	   strcmp(primary_at(p), "node:1") == 0);
 	checked(primary_followed(p) && primary_is(p, PRIMARY) &&
 		!primary_is(p, 0) && !primary_copied(p));
-	named(primary_limit(p) == 0,
-	      "a standby may act on nothing before it has the cut");
+	named_equals(primary_limit(p), 0,
+		     "a standby may act on nothing before it has the cut");
 	primary_hello(p, 3, 9, run);
 	ok(says(PRIMARY, MESSAGE_HELLO) &&
 	   last_posted->m.hello.role == ROLE_STANDBY &&
@@ -69,8 +69,8 @@ copied(void)
 	ok(primary_next_chunk(p) && !primary_copied(p));
 	ok(primary_next_chunk(p) && primary_copied(p));
 	ok(!primary_next_chunk(p));
-	named(primary_limit(p) == 14,
-	      "a standby may act on the changes that it holds");
+	named_equals(primary_limit(p), 14,
+		     "a standby may act on the changes that it holds");
 	acted = 14;
 	checked(true);
 	acted = 15;

@@ -140,8 +140,8 @@ errors(void)
 	      queue_step(q, 1) == NULL,
 	      "Q8 after an error no step is in flight");
 	queue_end(q, 1);
-	named(queue_watermark(q) == 2,
-	      "Q8 the late end of a cancelled step changes nothing");
+	named_equals(queue_watermark(q), 2,
+		     "Q8 the late end of a cancelled step changes nothing");
 	named(queue_barrier(q) && queue_barrier(q)->op == REQUEST_JOIN,
 	      "a cancel stops at the first barrier");
 	queue_pass(q);
@@ -192,14 +192,14 @@ packs(void)
 	named(strcmp(queue_id(q, 16), "a") == 0,
 	      "a lease has steps of one request");
 	ok(queue_lease(q, w2, 8, 20, &l) == 3 && l.first == 17);
-	named(queue_lease(q, w2, 8, 20, &l) == 0,
-	      "no step at or above the limit is leased");
+	named_equals(queue_lease(q, w2, 8, 20, &l), 0,
+		     "no step at or above the limit is leased");
 	equals(queue_return(q, w1), 4);
 	queue_return(q, w2);
 	equals(queue_lease(q, w1, 2, 7, &l), 0);
 	ok(queue_lease(q, w1, 2, ANY, &l) == 2 && l.first == 7);
-	named(l.attempt == 2,
-	      "returned steps are leased first, the lowest first");
+	named_equals(l.attempt, 2,
+		     "returned steps are leased first, the lowest first");
 	ok(queue_lease(q, w1, 100, ANY, &l) == 8 && l.first == 9);
 	ok(queue_lease(q, w1, 100, ANY, &l) == 3 && l.first == 17);
 	ok(queue_lease(q, w1, 100, ANY, &l) == 7 && l.first == 20 &&
@@ -266,8 +266,8 @@ barriers(void)
 	put(q, REQUEST_SAVE, "s", 1);
 	put(q, REQUEST_EVAL, "e", 1);
 	train(q, "t");
-	named(queue_lease(q, w1, 1, ANY, &l) == 0,
-	      "no step behind a barrier is leased");
+	named_equals(queue_lease(q, w1, 1, ANY, &l), 0,
+		     "no step behind a barrier is leased");
 	ok(queue_waiting(q) == 0 && queue_requests(q) == 3);
 	equals(queue_barrier(q)->op, REQUEST_SAVE);
 	queue_pass(q);
@@ -336,8 +336,9 @@ backgrounds(void)
 		queue_end(q, i);
 	ok(!queue_barrier(q));
 	queue_background_begin(q, 1, true);
-	named(queue_barrier(q)->op == REQUEST_SAVE,
-	      "a checkpoint does not wait for an evaluation that has begun");
+	named_equals(queue_barrier(q)->op, REQUEST_SAVE,
+		     "a checkpoint does not wait for an evaluation that has "
+		     "begun");
 	queue_pass(q);
 	named(!queue_barrier(q) && queue_requests(q) == 3,
 	      "a join waits for an evaluation that has begun");
@@ -384,8 +385,8 @@ full(void)
 	      "Q12 no step beyond the window is leased");
 	for (uint64_t i = 1; i < WINDOW; i++)
 		queue_end(q, i);
-	named(queue_lease(q, w2, 1, ANY, &l) == 0,
-	      "Q12 the oldest step in flight blocks new steps");
+	named_equals(queue_lease(q, w2, 1, ANY, &l), 0,
+		     "Q12 the oldest step in flight blocks new steps");
 	equals(queue_return(q, w1), 1);
 	named(queue_lease(q, w2, 1, ANY, &l) == 1 && l.first == 0,
 	      "Q12 the oldest step can be leased again");
@@ -547,8 +548,8 @@ bounded(void)
 	queue_bound(q, 0);
 	put(q, REQUEST_TRAIN, NULL, 2);
 	equals(queue_lease(q, w1, 1, ANY, &l), 1);
-	named(queue_lease(q, w2, 1, ANY, &l) == 0,
-	      "with a bound of 0 one step runs at a time");
+	named_equals(queue_lease(q, w2, 1, ANY, &l), 0,
+		     "with a bound of 0 one step runs at a time");
 	queue_end(q, 0);
 	ok(queue_lease(q, w2, 1, ANY, &l) == 1 && !queue_held_up(q));
 	queue_free(q);
@@ -586,8 +587,8 @@ left(void)
 	put(q, REQUEST_TRAIN, NULL, UINT64_MAX);
 	put(q, REQUEST_TRAIN, NULL, UINT64_MAX);
 	equals(queue_lease(q, w1, 2, ANY, &l), 2);
-	named(queue_waiting(q) == UINT64_MAX,
-	      "the number of waiting steps stops at the largest number");
+	named_equals(queue_waiting(q), UINT64_MAX,
+		     "the number of waiting steps stops at the largest number");
 	named(writes(q, "train 18446744073709551613\n"
 		     "train 18446744073709551615\n"),
 	      "requests of any number of steps are written");
@@ -700,8 +701,8 @@ limits(void)
 	queue_return(q, w1);
 	named(queue_lease_stream(q, w2, 1, 2, &any, &l) == 1 && l.first == 1,
 	      "a returned step at the limit does not block a lower one");
-	named(queue_lease_stream(q, w2, 1, 2, &any, &l) == 0,
-	      "a returned step at the limit is not leased");
+	named_equals(queue_lease_stream(q, w2, 1, 2, &any, &l), 0,
+		     "a returned step at the limit is not leased");
 	queue_free(q);
 	samplers_free(samplers);
 }

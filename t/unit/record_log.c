@@ -223,12 +223,13 @@ test_cut_anywhere(void)
 		last++;
 	for (size_t n = last; n <= size; n++)
 		bad += !recovers(bytes, n);
-	named(bad == 0,
-	      "a log that is cut at any byte of the last two records is "
-	      "recovered");
+	named_equals(bad, 0,
+		     "a log that is cut at any byte of the last two records is "
+		     "recovered");
 	for (int i = 0; i < 500; i++)
 		bad += !recovers(bytes, rng_below(&rng, size + 1));
-	named(bad == 0, "a log that is cut at 500 random places is recovered");
+	named_equals(bad, 0,
+		     "a log that is cut at 500 random places is recovered");
 	free(bytes);
 }
 
@@ -269,8 +270,8 @@ test_flips(void)
 	flip_all(6, 1, &refused, &dropped, &missed);
 	last = 8 * (RECORD_HEAD + content(5, bytes));
 	equals(missed, 0);
-	named(dropped == last,
-	      "a flipped bit is ignored in the last record alone");
+	named_equals(dropped, last,
+		     "a flipped bit is ignored in the last record alone");
 	/* Also in the first head, where the file may be that of another
 	   program. */
 	flip_all(6, 6, &refused, &dropped, &missed);
@@ -467,8 +468,9 @@ test_drop(void)
 					 &f) < 0 ||
 			t.wrong > 0 || t.count > 41 || t.end + cut != n;
 	}
-	named(bad == 0,
-	      "a log that was shortened, then cut at any byte, is recovered");
+	named_equals(bad, 0,
+		     "a log that was shortened, then cut at any byte, is "
+		     "recovered");
 	free(bytes);
 }
 

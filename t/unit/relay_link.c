@@ -183,8 +183,9 @@ test_silence(void)
 	client_tick(client, LEASE, LEASE);
 	named(says(RELAY, MESSAGE_PING) && silent(),
 	      "a relay that answers PING keeps the request");
-	named(client_check(client, 100000, 1000, &server, &f) == 0,
-	      "servers behind a relay that answers do not count as silent");
+	named_equals(client_check(client, 100000, 1000, &server, &f), 0,
+		     "servers behind a relay that answers do not count as "
+		     "silent");
 	client_tick(client, LEASE + LEASE / 4, LEASE);
 	named(says(RELAY, MESSAGE_PING) && silent(),
 	      "the relay is sent PING again");

@@ -171,16 +171,18 @@ scales(void)
 	struct lease b = lease(1, 1, PUSH_FLUSH, 0, 1);
 
 	code_by("onebit");
-	named(next(a, b) == 1,
-	      "at the same rate and batch a residual keeps its size");
+	named_equals(next(a, b), 1,
+		     "at the same rate and batch a residual keeps its size");
 	a.learning_rate = 0.25f;
-	named(next(a, b) == 0.5f,
-	      "at a higher rate a residual is made smaller");
+	named_equals(next(a, b), 0.5f,
+		     "at a higher rate a residual is made smaller");
 	b.learning_rate = 0.125f;
-	named(next(a, b) == 2, "at a lower rate a residual is made larger");
+	named_equals(next(a, b), 2,
+		     "at a lower rate a residual is made larger");
 	b.learning_rate = 0.25f;
 	b.batch = 8;
-	named(next(a, b) == 2, "in a larger batch a residual is made larger");
+	named_equals(next(a, b), 2,
+		     "in a larger batch a residual is made larger");
 }
 
 /* ---- cases for codecs.py ---- */

@@ -221,8 +221,8 @@ sums(void)
 	      "the results of step programs form a list by replica");
 	rounds_close(r);
 	rounds_result(r, &all, &scores, &positive);
-	named(all.json.size == 0,
-	      "a round without results of step programs has no list");
+	named_equals(all.json.size, 0,
+		     "a round without results of step programs has no list");
 	rounds_free(r);
 }
 
@@ -335,10 +335,11 @@ nodes(void)
 	named(rounds_whole(r) && !rounds_sure(r),
 	      "a round with two attempts of one node is in question");
 	rounds_open(r, 11);
-	named(rounds_turn(r) == 10, "a round in question keeps the turn");
+	named_equals(rounds_turn(r), 10, "a round in question keeps the turn");
 	rounds_settle(r);
-	named(rounds_turn(r) == 11,
-	      "the next round has the turn when the servers have answered");
+	named_equals(rounds_turn(r), 11,
+		     "the next round has the turn when the servers have "
+		     "answered");
 	rounds_reopen(r, 0);
 	rounds_reopen(r, 2);
 	named(!rounds_whole(r) && !rounds_check(r) && gives(r, 0, 10, 0, 2) &&
@@ -460,8 +461,8 @@ residuals(void)
 	rounds_lose(r, W(1));
 	ok(rounds_lose_residuals(r, W(1)) == 1);
 	rounds_settle(r);
-	named(rounds_residuals_lost(r) == 2,
-	      "the residuals of lost workers are counted as lost");
+	named_equals(rounds_residuals_lost(r), 2,
+		     "the residuals of lost workers are counted as lost");
 	rounds_close(r);
 	ok(gives(r, 2, 13, 0, 1));
 	rounds_decide(r, true);

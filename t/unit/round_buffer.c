@@ -337,8 +337,8 @@ outcomes(void)
 	equals(push_to(&fl, part, 8, 0, 1), OUTCOME_LATER);
 	ok(push_all(&fl, 3));
 	equals(push_to(&fl, part, 7, 0, 1), OUTCOME_STAGED);
-	named(push_to(&fl, async, 7, 0, 9) == OUTCOME_DUP,
-	      "a part outside rounds applies each replica's push once");
+	named_equals(push_to(&fl, async, 7, 0, 9), OUTCOME_DUP,
+		     "a part outside rounds applies each replica's push once");
 	n = read_all(&fl, before, false);
 	named(commit(&fl, 0, 7, missing, REPLICAS, &f) < 0 &&
 	      strcmp(f.text, "replica 2 of step 7, attempt 3, is not "
@@ -447,15 +447,16 @@ ahead(void)
 	while (async_part(&fl, part) || has_table(&fl, part))
 		part++;
 	ok(fl.plan.parts <= 64 && push_round(&fl, 7) && push_round(&plain, 7));
-	named(round_buffer_run_ahead(rounds, part) == 0,
-	      "nothing is computed ahead in the first round, whose number of "
-	      "replicas is unknown");
+	named_equals(round_buffer_run_ahead(rounds, part), 0,
+		     "nothing is computed ahead in the first round, whose "
+		     "number of replicas is unknown");
 	ok(commit(&fl, 0, 7, ones, REPLICAS, &f) == 0 &&
 	   commit(&plain, 0, 7, ones, REPLICAS, &f) == 0);
 	for (size_t k = 0; k < REPLICAS - 1; k++)
 		equals(push_to(&fl, part, 8, k, 1), OUTCOME_STAGED);
-	named(round_buffer_run_ahead(rounds, part) == 0,
-	      "nothing is computed ahead before all replicas are pushed");
+	named_equals(round_buffer_run_ahead(rounds, part), 0,
+		     "nothing is computed ahead before all replicas are "
+		     "pushed");
 	ok(push_round(&fl, 8) && push_round(&plain, 8));
 	was = value_of(&fl, part, false);
 	named(run_ahead(&fl, number),
@@ -488,8 +489,9 @@ ahead(void)
 
 		ok(shard_pull(fl.shard[0], part, &none, snapshot,
 			      as_floats, &values, &f) == 0);
-		named(*(const float *)values.data == was,
-		      "a snapshot keeps the values of before the commit");
+		named_equals(*(const float *)values.data, was,
+			     "a snapshot keeps the values of before the "
+			     "commit");
 	}
 	shard_snapshot_free(snapshot);
 
@@ -704,8 +706,8 @@ nodes(void)
 	if (part == fl.plan.parts)
 		for (part = 0; !async_part(&fl, part);)
 			part++;
-	named(push_sum(&fl, part, 9, 0, 1, 1) == OUTCOME_NONE,
-	      "a part outside rounds takes no sums");
+	named_equals(push_sum(&fl, part, 9, 0, 1, 1), OUTCOME_NONE,
+		     "a part outside rounds takes no sums");
 	fleet_end(&fl);
 	codec = &codec_float32;
 	rounded = false;

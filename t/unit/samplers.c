@@ -274,7 +274,7 @@ test_positions(void)
 	samplers_copy_position(&p, &v, &copy);
 	while (cut < copy.size && !reads(to, &copy, cut))
 		cut++;
-	named(cut == copy.size, "a position that is cut short is refused");
+	named_equals(cut, copy.size, "a position that is cut short is refused");
 	named(reads(to, &copy, copy.size) &&
 	      samplers_take(to, "three", 1).first[1] == 5 &&
 	      samplers_take(to, NULL, 1).first[0] == 6 &&

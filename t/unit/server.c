@@ -431,12 +431,13 @@ other_runs(void)
 	ok(refuses(OTHER, m, FAIL_AGAIN, "busy with another run, whose "
 		   "coordinator was heard 500 ms ago"));
 	now++;
-	named(tell(OTHER, m) == MESSAGE_WELCOME,
-	      "a coordinator that is silent for a lease loses its servers");
+	named_equals(tell(OTHER, m), MESSAGE_WELCOME,
+		     "a coordinator that is silent for a lease loses its "
+		     "servers");
 	begin_run();
 	tell(COORD, (struct message){ .kind = MESSAGE_BYE });
-	named(tell(OTHER, m) == MESSAGE_WELCOME,
-	      "a coordinator that has left loses its servers");
+	named_equals(tell(OTHER, m), MESSAGE_WELCOME,
+		     "a coordinator that has left loses its servers");
 }
 
 static void
@@ -453,13 +454,13 @@ once(void)
 
 	m.push.version = 1;
 	ok(pushed(m) == OUTCOME_APPLIED && said.m.values.staleness == 1);
-	named(pushed(push(9)) == OUTCOME_DUP,
-	      "a push below the low watermark is a duplicate");
+	named_equals(pushed(push(9)), OUTCOME_DUP,
+		     "a push below the low watermark is a duplicate");
 	equals(tell(COORD, mark(20)), MESSAGE_OK);
 	ok(pushed(push(19)) == OUTCOME_DUP && applied(3));
 	equals(tell(COORD, mark(5)), MESSAGE_OK);
-	named(pushed(push(19)) == OUTCOME_DUP,
-	      "the low watermark never goes back");
+	named_equals(pushed(push(19)), OUTCOME_DUP,
+		     "the low watermark never goes back");
 	equals(pushed(push(20 + WINDOW)), OUTCOME_LATER);
 	ok(pushed(push(UINT64_MAX)) == OUTCOME_LATER && applied(3));
 	ok(pushed(push(20 + WINDOW - 1)) == OUTCOME_APPLIED && applied(4));
@@ -478,8 +479,8 @@ once(void)
 	ok(refuses(COORD, void_steps(UINT64_MAX, 2), FAIL_PROTOCOL,
 		   "steps beyond the window"));
 	equals(tell(COORD, mark(20 + WINDOW)), MESSAGE_OK);
-	named(pushed(push(25 + WINDOW)) == OUTCOME_APPLIED,
-	      "a void step is forgotten when the window has passed it");
+	named_equals(pushed(push(25 + WINDOW)), OUTCOME_APPLIED,
+		     "a void step is forgotten when the window has passed it");
 	ok(strstr(server_state(server), "6 pushes applied, 4 repeats"));
 }
 
@@ -541,8 +542,8 @@ no_examples(void)
 	m = push(11);
 	m.push.examples = 0;
 	m.frame[0] = m.frame[1] = (struct frame){ 0 };
-	named(pushed(m) == OUTCOME_APPLIED,
-	      "a push without examples is accepted");
+	named_equals(pushed(m), OUTCOME_APPLIED,
+		     "a push without examples is accepted");
 	named(said.m.values.version == 1 && said.m.values.staleness == 0,
 	      "a push without examples makes no new version");
 	named(applied(1), "a push without examples changes nothing");
@@ -758,8 +759,8 @@ files(void)
 	m.blob.size = 0;
 	ok(refuses(COORD, m, FAIL_PROTOCOL, "not a name of a checkpoint"));
 	ok(!server_job(server, &job));
-	named(tell(COORD, cut(MESSAGE_SAVE, 1)) == 0,
-	      "a save is not answered before it is written");
+	named_equals(tell(COORD, cut(MESSAGE_SAVE, 1)), 0,
+		     "a save is not answered before it is written");
 	ok(server_job(server, &job) && job.kind == JOB_SAVE &&
 	   strcmp(job.name, "ckpt-00000011") == 0 && job.parts == 1 &&
 	   job.part == 0);
@@ -791,8 +792,8 @@ files(void)
 	ok(server_job(server, &job) && job.kind == JOB_SAVE);
 	m = cut(MESSAGE_LOAD, WIRE_NONE);
 	m.blob.size = 0;
-	named(tell(COORD, m) == 0,
-	      "LOAD waits for the save that is being written");
+	named_equals(tell(COORD, m), 0,
+		     "LOAD waits for the save that is being written");
 	ok(refuses(COORD, cut(MESSAGE_SAVE, 1), FAIL_AGAIN,
 		   "the cut goes first"));
 	server_saved(server, &job, &part, NULL);
@@ -869,8 +870,9 @@ deaf(void)
 	unread++;
 	ok(refuses(WORKER, pull(WIRE_NONE), FAIL_PROTOCOL, why));
 	ok(refuses(WORKER, pushpull(10), FAIL_PROTOCOL, why));
-	named(pushed(push(11)) == OUTCOME_APPLIED,
-	      "a push without a pull is applied, though answers are unread");
+	named_equals(pushed(push(11)), OUTCOME_APPLIED,
+		     "a push without a pull is applied, though answers are "
+		     "unread");
 	unread = 0;
 	ok(applied(1));
 	ok(pushed(pushpull(10)) == OUTCOME_APPLIED && applied(2));
@@ -1054,7 +1056,7 @@ rounds(void)
 	late.request = 5;
 	said.m.kind = MESSAGE_KINDS;
 	server_receive(server, WORKER, &late, now);
-	named(said.m.kind == MESSAGE_KINDS, "a pull waits for its round");
+	named_equals(said.m.kind, MESSAGE_KINDS, "a pull waits for its round");
 	equals(pushed(replica(11, 0, 1)), OUTCOME_LATER);
 	ok(pushed(replica(10, 0, 1)) == OUTCOME_STAGED &&
 	   pushed(replica(10, 1, 2)) == OUTCOME_STAGED && applied(0));

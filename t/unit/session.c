@@ -48,8 +48,8 @@ peers(void)
 	ok(session_sender(s, 5) == SENDER_CLIENT &&
 	   session_sender(s, 6) == SENDER_CLIENT &&
 	   session_sender(s, 7) == SENDER_STANDBY);
-	named(session_sender(s, 8) == SENDER_OUSTED,
-	      "a coordinator that was not accepted has no rights");
+	named_equals(session_sender(s, 8), SENDER_OUSTED,
+		     "a coordinator that was not accepted has no rights");
 	session_remove(s, 6);
 	equals(session_sender(s, 6), SENDER_STRANGER);
 	fail(&f, FAIL_AGAIN, "no plan yet");
@@ -111,7 +111,8 @@ coordinators(void)
 	ok(session_coordinator(s) == 0 && session_term(s) == 0);
 	ok(come(5, false, 3, 100) == 0 && session_coordinator(s) == 5 &&
 	   session_sender(s, 5) == SENDER_COORDINATOR);
-	named(session_term(s) == 0, "the term of another run does not count");
+	named_equals(session_term(s), 0,
+		     "the term of another run does not count");
 	session_end_run(s);
 	named(!session_run_over(s),
 	      "a run is not over before its coordinator has claimed the "

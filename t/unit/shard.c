@@ -825,8 +825,8 @@ counts(void)
 	from = checkpoint_open(path, true, &f);
 	ok(from && restore(y.shard[0], from) == 0);
 	cut = shard_snapshot_new(y.shard[0]);
-	named(shard_snapshot_arrays(cut, &count)->updates == 2,
-	      "of joined shards the larger number of updates counts");
+	named_equals(shard_snapshot_arrays(cut, &count)->updates, 2,
+		     "of joined shards the larger number of updates counts");
 	shard_snapshot_free(cut);
 	checkpoint_close(from);
 	equals(checkpoint_remove(dir, "ckpt-00000005", &f), 0);
@@ -860,8 +860,8 @@ too_many(void)
 	equals(shard_rows_read(read, part, &keys, &f), 0);
 	named(read->list[0].room >= rows, "millions of keys are read");
 	shard_rows_forget(read);
-	named(read->list[0].room == 0,
-	      "the memory of millions of keys is returned");
+	named_equals(read->list[0].room, 0,
+		     "the memory of millions of keys is returned");
 	pack_reset(&x.keys);
 	keys_write(&x.keys, row, rows + 1, 0);
 	keys.data = x.keys.data;
@@ -869,7 +869,8 @@ too_many(void)
 	ok(shard_rows_read(read, part, &keys, &f) < 0 &&
 	   f.kind == FAIL_PROTOCOL &&
 	   strcmp(f.text, "rows of more than 64 MiB") == 0);
-	named(read->list[0].room == 0, "keys of too many rows take no memory");
+	named_equals(read->list[0].room, 0,
+		     "keys of too many rows take no memory");
 	shard_rows_free(read);
 	free(row);
 	end(&x);

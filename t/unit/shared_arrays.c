@@ -84,7 +84,7 @@ test_places(void)
 	sent[0] = array("x", 0, x);
 	sent[0].shape.dim[0] = 0;
 	equals(shared_arrays_send(s, 0, &c, &to, &from, &f), 0);
-	named(to[0].offset == x_at, "an empty array has a place");
+	named_equals(to[0].offset, x_at, "an empty array has a place");
 	shared_arrays_free(s);
 }
 
@@ -118,8 +118,8 @@ test_areas(void)
 	shared_arrays_receive(s, &c, from[0]);
 	equals(g[0], 4);
 	shared_arrays_receive(s, &c, from[1]);
-	named(g[0] == 7,
-	      "the wanted array is read from the area of its request");
+	named_equals(g[0], 7,
+		     "the wanted array is read from the area of its request");
 	w[0] = 5;
 	equals(shared_arrays_send(s, 0, &c, &to[0], &from[0], &f), 0);
 	named(!to[0]->unchanged && to[0]->offset == at[0],
@@ -157,8 +157,8 @@ test_seals(void)
 	ok(shared_memory_take(s, 1, &more, &f) == 0 && more == 128);
 	equals(shared_memory_take(s, 5000000, &large, &f), 0);
 	memset(shared_memory_at(s, large), 1, 5000000);
-	named(*(char *)shared_memory_at(s, large + 4999999) == 1,
-	      "all memory that was taken can be written");
+	named_equals(*(char *)shared_memory_at(s, large + 4999999), 1,
+		     "all memory that was taken can be written");
 	named(shared_memory_take(s, SIZE_MAX / 2, &large, &f) == -1 &&
 	      f.kind == FAIL_AGAIN,
 	      "a request for more memory than exists is refused");

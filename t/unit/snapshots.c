@@ -51,7 +51,7 @@ held(void)
 	named(strstr(f.text, "steps up to 10 are applied"),
 	      "a cut below the newest applied step is refused");
 	checked(freeze(1, 10, 10) == 0 && snapshots_find(s, 1));
-	named(freeze(1, 10, 11) == 0, "a known cut is not made again");
+	named_equals(freeze(1, 10, 11), 0, "a known cut is not made again");
 	checked(freeze(2, 20, 10) == 0 &&
 		snapshots_find(s, 1) != snapshots_find(s, 2));
 	checked(snapshots_thaw(s, 1, &f) == 0 && !snapshots_find(s, 1) &&

@@ -399,8 +399,8 @@ lacking(void)
 	in_sync();
 	deliver_all();
 	job = load_both();
-	named(job.kind == JOB_LOAD,
-	      "a standby loads the checkpoint that its primary loads");
+	named_equals(job.kind, JOB_LOAD,
+		     "a standby loads the checkpoint that its primary loads");
 	primary.told = false;
 	fail(&f, FAIL_NOINPUT, "pruned meanwhile");
 	server_load(standby.server, &job, NULL, NULL, &f);

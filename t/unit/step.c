@@ -220,9 +220,9 @@ test_answer(void)
 	a.answer.metric[0] = (struct external_metric){ "f1", 6, 8 };
 	compute_train(r.compute, 0, state);
 	metric = model_metrics(r.model, &metrics);
-	named(compute_check(r.compute, &f) == 0, "the answer is accepted");
-	named(compute_examples(r.compute) == 3,
-	      "the step counts the three examples of the answer");
+	named_equals(compute_check(r.compute, &f), 0, "the answer is accepted");
+	named_equals(compute_examples(r.compute), 3,
+		     "the step counts the three examples of the answer");
 	named(fabs(compute_loss(r.compute) - 1.5) < 1e-12,
 	      "the loss is the mean over the answer's examples");
 	named(all_are(&r, "W", 2),
@@ -370,8 +370,8 @@ test_data_sets(void)
 		sum += compute_gradient(r.compute, 0)[i];
 	named(fabsf(sum - 2 * 4 * (3 + 1)) < 1e-6f,
 	      "the gradients of both data sets go to the table");
-	named(compute_examples(r.compute) == 3,
-	      "the examples of the first input's data set count");
+	named_equals(compute_examples(r.compute), 3,
+		     "the examples of the first input's data set count");
 	a.answer.examples = 4;
 	compute_train(r.compute, 9, NULL);
 	ok(!compute_failure(r.compute));
@@ -459,8 +459,8 @@ test_failures(void)
 	ok(refused(&r, "the loss is not a number" COMPUTE_ADVICE));
 	a.answer.loss = 1;
 	compute_train(r.compute, 0, NULL);
-	named(compute_check(r.compute, &f) == 0,
-	      "a step after a failed one is accepted");
+	named_equals(compute_check(r.compute, &f), 0,
+		     "a step after a failed one is accepted");
 	compute_predict(r.compute);
 	ok(compute_failure(r.compute)->kind == FAIL_CONFIG &&
 	   is(compute_failure(r.compute)->text, "model.ps:7: go: it predicts "

@@ -68,7 +68,7 @@ test_calls(void)
 	add_call(5, 0, b);
 	add_call(6, 0, c);
 	add_call(7, 9, c);
-	named(h.count == 4, "steps with the same request share an entry");
+	named_equals(h.count, 4, "steps with the same request share an entry");
 	named(held(a) == 2 && held(b) == 1 && held(c) == 3,
 	      "a shared entry holds its call once");
 	call_drop(a);
@@ -130,7 +130,7 @@ test_bytes(void)
 	step_history_release(&h);
 	while (cut < p.size && !reads(&p, cut, 16))
 		cut++;
-	named(cut == p.size, "a history that is cut short is refused");
+	named_equals(cut, p.size, "a history that is cut short is refused");
 	named(!reads(&p, p.size, 15) && !reads(&p, p.size, 14),
 	      "a history of steps that do not exist is refused");
 	pack_release(&p);

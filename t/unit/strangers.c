@@ -299,8 +299,9 @@ test_idle(void)
 			cut += is_cut(fd[i]);
 		poll(NULL, 0, 1);
 	}
-	named(cut == STRANGERS - KEPT,
-	      "connections of strangers beyond the number kept are closed");
+	named_equals(cut, STRANGERS - KEPT,
+		     "connections of strangers beyond the number kept are "
+		     "closed");
 	ok(is_cut(fd[0]) && !is_cut(fd[STRANGERS - 1]));
 	ok(is_answered(ours, peer));
 	for (int i = 0; i < STRANGERS; i++)

@@ -167,12 +167,12 @@ until_safe(size_t size)
 static void
 safety(void)
 {
-	named(until_safe(20) == 256,
-	      "256 small results are synced and acknowledged together");
+	named_equals(until_safe(20), 256,
+		     "256 small results are synced and acknowledged together");
 	count = 0;
 	submission_tick(s, 3, &f);
-	named(count == 0,
-	      "results are not acknowledged before they are synced");
+	named_equals(count, 0,
+		     "results are not acknowledged before they are synced");
 	submission_synced(s);
 	submission_tick(s, 3, &f);
 	ok(said.kind == MESSAGE_SUBMIT && said.submit.received == 256 &&
@@ -186,9 +186,9 @@ safety(void)
 	submission_synced(s);
 	ok(submission_over(s, &status));
 	submission_free(s);
-	named(until_safe(100000) == 3,
-	      "large results are synced sooner, as the coordinator keeps no "
-	      "more than 1 MiB");
+	named_equals(until_safe(100000), 3,
+		     "large results are synced sooner, as the coordinator "
+		     "keeps no more than 1 MiB");
 	submission_free(s);
 }
 
@@ -224,8 +224,9 @@ losses(void)
 	submission_up(s, 4);
 	count = 0;
 	submission_tick(s, 4, &f);
-	named(count == 0,
-	      "no request is sent before the coordinator has answered HELLO");
+	named_equals(count, 0,
+		     "no request is sent before the coordinator has answered "
+		     "HELLO");
 	receive(MESSAGE_WELCOME);
 	ok(results(1, hash_of("a", NULL), 0, 1, "r1\n") == 0);
 	submission_tick(s, 5, &f);

@@ -227,8 +227,8 @@ errors(void)
 	ask(b, "join");
 	ok(next() && t.request->owner == a && t.steps == 4);
 	submitters_fail(s, a, &why);
-	named(submitters_room(s, a) == submitters_accepted(s, a),
-	      "a submitter that has failed may send no more requests");
+	named_equals(submitters_room(s, a), submitters_accepted(s, a),
+		     "a submitter that has failed may send no more requests");
 	end(3);
 	ok(submitters_failed(s, &all) == a && all &&
 	   submitters_failed(s, &all) == SUBMITTER_NONE);
@@ -321,8 +321,8 @@ leaving(void)
 	submitters_away(s, a, 100);
 	submitters_away(s, b, 100);
 	equals(submitters_gone(s, 109, 10, 1000), SUBMITTER_NONE);
-	named(submitters_gone(s, 110, 10, 1000) == a,
-	      "a submitter without --detach may be away for a lease");
+	named_equals(submitters_gone(s, 110, 10, 1000), a,
+		     "a submitter without --detach may be away for a lease");
 	submitters_forget(s, a);
 	named(submitters_gone(s, 110, 10, 1000) == SUBMITTER_NONE && !next() &&
 	      submitters_pending(s, a) == 1,
@@ -330,8 +330,9 @@ leaving(void)
 	ok(call("a", 3, 0) != a);
 	end(2);
 	equals(submitters_pending(s, a), 0);
-	named(submitters_gone(s, 1100, 10, 1000) == b,
-	      "a submitter with --detach is forgotten after its longer limit");
+	named_equals(submitters_gone(s, 1100, 10, 1000), b,
+		     "a submitter with --detach is forgotten after its longer "
+		     "limit");
 	submitters_forget(s, b);
 	ok(call("c", 4, 0) == a || call("c", 4, 0) == b);
 	finish();

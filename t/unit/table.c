@@ -321,8 +321,8 @@ made_up_and_put(void)
 	while (table_next(t, &w))
 		table_put(copy, w.key, w.row, w.update);
 	table_walk_release(&w);
-	named(table_rows(copy) == table_rows(t),
-	      "a copy has room for all rows of the original");
+	named_equals(table_rows(copy), table_rows(t),
+		     "a copy has room for all rows of the original");
 	table_free(copy);
 	table_free(t);
 }
@@ -380,8 +380,9 @@ at_the_end(void)
 		same = same && value[k] == (float)k + 1;
 	named(same, "a row that lies beyond the last page's end is found");
 	table_pull(t, &(uint64_t){ 0 }, 1, value);
-	named(value[0] == 0,
-	      "a row at the front of the last page is not taken for key 0");
+	named_equals(value[0], 0,
+		     "a row at the front of the last page is not taken for key "
+		     "0");
 	table_free(t);
 }
 

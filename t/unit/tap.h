@@ -86,11 +86,13 @@ tap_differ(const char *got, const char *expected)
 /* Are two numbers, or two texts, the same?  If not, both are printed.  Floats
    are compared bit for bit, except that 0 is -0. */
 #define equals(got, expected)						\
+	named_equals(got, expected, #got " is " #expected)
+/* The same with a sentence as its name. */
+#define named_equals(got, expected, name)				\
 	_Generic((got), char *: tap_equal_text,				\
 		 const char *: tap_equal_text,				\
 		 float: tap_equal_real, double: tap_equal_real,		\
-		 default: tap_equal_whole)(got, expected,		\
-					   #got " is " #expected,	\
+		 default: tap_equal_whole)(got, expected, name,		\
 					   __FILE__, __LINE__)
 
 static inline void

@@ -96,11 +96,11 @@ test_rounds(void)
 	p = waiting_pulls_next(p);
 	ok(p && p->pull.request == 3 && !waiting_pulls_next(p));
 	equals(take(2), 2);
-	named(take(UINT64_C(1) << 40) == 2,
-	      "the end of many rounds answers all their pulls");
+	named_equals(take(UINT64_C(1) << 40), 2,
+		     "the end of many rounds answers all their pulls");
 	park_for(1, 1, 0, 5, 0);
-	named(take(1) == 1,
-	      "pulls of a first round wait again after all have ended");
+	named_equals(take(1), 1,
+		     "pulls of a first round wait again after all have ended");
 }
 
 /* A peer may ask for any rounds of the window: with a look at each of these

@@ -243,8 +243,8 @@ refusals(void)
 
 	begin(model);
 	comes_up();
-	named(receive(COORDINATOR, &m) == 0,
-	      "a refusal ahead of WELCOME is ignored");
+	named_equals(receive(COORDINATOR, &m), 0,
+		     "a refusal ahead of WELCOME is ignored");
 	m.request = WIRE_NONE;
 	ok(fails(receive(COORDINATOR, &m), FAIL_AGAIN,
 		 "coordinator node:0: not now"));
@@ -287,8 +287,9 @@ plans(void)
 	worker_down(w, COORDINATOR, now);
 	ok(!worker_has_run(w));
 	now += 60000;
-	named(tick() == 0,
-	      "a pause of the worker does not count as its peers' absence");
+	named_equals(tick(), 0,
+		     "a pause of the worker does not count as its peers' "
+		     "absence");
 	for (int i = 0; i < 8; i++, now += 500)
 		tick();
 	ok(fails(tick(), FAIL_PEER, "is gone and did not come back"));
@@ -389,9 +390,9 @@ hangs(void)
 	ok(fails(tick(), FAIL_PEER, "coordinator node:0 hangs, last heard "
 		 "4.0 s ago"));
 	now = 19000;
-	named(tick() == 0,
-	      "a pause of the worker does not count as the coordinator's "
-	      "silence");
+	named_equals(tick(), 0,
+		     "a pause of the worker does not count as the "
+		     "coordinator's silence");
 	end();
 }
 
