@@ -292,7 +292,7 @@ refused(uint64_t peer, enum fail_kind kind, const char *why)
 		strstr(last_posted->text, why);
 
 	if (!is)
-		printf("# said: %s\n", last_posted->text);
+		tap_differ(last_posted->text, why);
 	return is;
 }
 
@@ -304,9 +304,10 @@ errs(struct message m, enum fail_kind kind, const char *why)
 	calls(ME);
 	ok(says(ME, MESSAGE_WELCOME));
 	coordinator_hears(ME, &m);
-	named(refused(ME, kind, why) &&
-	      submitters_accepted(c->submitters, 1) == 0 &&
-	      submitters_at(c->submitters, ME) == SUBMITTER_NONE, why);
+	named_for(refused(ME, kind, why) &&
+		  submitters_accepted(c->submitters, 1) == 0 &&
+		  submitters_at(c->submitters, ME) == SUBMITTER_NONE,
+		  "a submitter's message is refused with: %s", why);
 	check_all();
 }
 
@@ -347,7 +348,8 @@ refusals(void)
 		   "start it with ps-coord --queue"));
 	ask("{\"op\":\"cancel\",\"request\":1}");
 	named(prints("cancel: requests can be cancelled only with ps-coord "
-		     "--queue"), "nor does it cancel them");
+		     "--queue"),
+	      "a coordinator without --queue cancels no requests by number");
 	coordinator_end();
 	free(lines);
 }
