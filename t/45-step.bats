@@ -273,6 +273,27 @@ once() {
 	ended pid
 }
 
+@test "a stop of the worker and its program is none of the program's time" {
+	cat >fault <<-'END'
+		import os, signal, time
+		if not os.path.exists("happened"):
+		    os.mkdir("happened")
+		    worker = os.getppid()
+		    if os.fork() == 0:
+		        os.kill(worker, signal.SIGSTOP)
+		        time.sleep(3)
+		        os.kill(worker, signal.SIGCONT)
+		        os._exit(0)
+		    os.wait()
+	END
+	echo train 20 | ps-local -- -w 2s --repeat \
+		--step="exec $fit 5 'exec(open(\"fault\").read())'" \
+		train.svm -- ps-coord -m model.ps -B 4 >out 2>log
+	[ "$(grep -c '"attempt":1,.*"loss"' out)" = 20 ]
+	[ -e happened ]
+	run ! grep 'has not answered' log
+}
+
 # falls_asleep REQUESTS - start a run whose program sleeps from its sixth
 # request on (or that of $asleep_at), and wait until it does.  Sets worker and
 # chief.

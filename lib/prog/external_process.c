@@ -3,6 +3,7 @@
 #include "base/heartbeat.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/pause.h"
 #include "base/text.h"
 #include "model/model.h"
 #include "prog/answer.h"
@@ -45,6 +46,7 @@ struct request {
 	bool follows;		/* the program was sent another request
 				   before */
 	uint64_t until;		/* deadline for its answer */
+	uint64_t advanced;	/* when advance() looked at it last */
 	size_t piece, bytes;	/* piece being sent: 0 is the head, then the
 				   arrays; and bytes of it that are sent */
 	bool input_closed;	/* the program reads no more */
@@ -739,7 +741,8 @@ begin_request(const struct external_processes *p, struct child *to,
 	r->piece = r->bytes = r->array = r->got = 0;
 	r->input_closed = r->has_line = false;
 	r->why.kind = 0;
-	r->until = clock_ms() + p->timeout_ms;
+	r->advanced = clock_ms();
+	r->until = r->advanced + p->timeout_ms;
 	send_more(to, r);
 	return 0;
 }
@@ -870,6 +873,8 @@ advance(const struct external_processes *p, struct child *to, uint64_t ms,
 	struct fail why;
 	int status;
 
+	/* While this program was stopped, its children may have been, too. */
+	r->until += pause_since(&r->advanced, now, 0);
 	if (now >= r->until) {
 		fail(&why, FAIL_PEER, "'%s' has not answered within %g s",
 		     to->command, (double)p->timeout_ms / 1000);
