@@ -319,6 +319,7 @@ lease_exhausted(struct coord *c, struct member *w, const struct message *m)
 		report_peer(c, "%s has used up its data: %llu records", w->name,
 			    (unsigned long long)m->exhausted.records);
 	w->exhausted = true;
+	w->unreadable = m->exhausted.records == WIRE_NONE;
 	if (c->o.mode != MODE_SYNC)	/* where DONE gives each back */
 		lease_take_back(c, w);
 }

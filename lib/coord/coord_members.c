@@ -201,6 +201,16 @@ workers_training(const struct coord *c)
 }
 
 bool
+workers_at_end(const struct coord *c)
+{
+	for (const struct member *m = c->member; m; m = m->next)
+		if (m->role == ROLE_WORKER && !m->gone && m->exhausted &&
+		    !m->unreadable)
+			return true;
+	return false;
+}
+
+bool
 workers_can(const struct coord *c, enum request_op op)
 {
 	for (const struct member *m = c->member; m; m = m->next)

@@ -18,6 +18,7 @@ struct member {
 	size_t at;		/* its seat, which no other member has */
 	char name[32];		/* "worker:2" */
 	bool ready, exhausted, gone;
+	bool unreadable;	/* exhausted, but not at the end of its data */
 	bool joined;		/* was ready once */
 	bool name_taken;	/* another member has come by its name */
 	bool silent;		/* it hangs: it has not answered in time */
@@ -61,6 +62,8 @@ size_t workers_ready(const struct coord *);	/* that can be leased to */
 size_t workers_training(const struct coord *);	/* also those that have a PLAN
 					   to answer before they are ready */
 size_t workers_present(const struct coord *);	/* that are not gone */
+/* Is there a worker that came to the end of its data? */
+bool workers_at_end(const struct coord *);
 /* Is there a worker that can do such a request, now or when it is ready? */
 bool workers_can(const struct coord *, enum request_op);
 /* Returns a worker that hangs, and may answer again, or NULL. */

@@ -414,11 +414,13 @@ watch_workers(struct coord *c, uint64_t now)
 		if (now - c->watch->helped_ms < EXHAUSTED_MS ||
 		    now - c->watch->helped_ms < c->o.lease_ms / 4)
 			return;
-		fail(&why, FAIL_NOINPUT, "no worker has data left: %llu steps "
-		     "were done, %llu were not%s",
+		fail(&why, FAIL_NOINPUT, "no worker %s: %llu steps were done, "
+		     "%llu were not%s", workers_at_end(c) ? "has data left" :
+		     "can read on after errors in its data",
 		     (unsigned long long)report_steps(c),
 		     (unsigned long long)queue_waiting(c->queue),
-		     reads_all(c) ? " (ps-work --repeat reads again)" : "");
+		     workers_at_end(c) && reads_all(c) ?
+		     " (ps-work --repeat reads again)" : "");
 		report_error(c, NULL, "train", WIRE_NONE, NULL, why.text);
 		if (rerun_idle(c))
 			ending_wind_up(c, &why);

@@ -228,20 +228,37 @@ hangs_meanwhile(void)
 	coordinator_end();
 }
 
-static void
-exhausted(void)
+/* Its worker is exhausted after so many records; is this what is printed? */
+static bool
+ends_after(uint64_t records, const char *line)
 {
+	struct message m = { .kind = MESSAGE_EXHAUSTED };
+	bool printed;
+
 	begin_work(1);
 	joins(A);
-	at(A)->exhausted = true;
+	m.exhausted.term = fleet_term(c->fleet, 0);
+	m.exhausted.records = records;
+	coordinator_hears(A, &m);
 	watch_helped(c);
 	now += 100;
 	watch_workers(c, now);
 	equals(coord_output(c)->size, 0);
 	now += 5000;
 	watch_workers(c, now);
-	ok(prints("no worker has data left: 0 steps were done, "));
+	printed = prints(line);
 	coordinator_end();
+	return printed;
+}
+
+static void
+exhausted(void)
+{
+	ok(ends_after(4, "no worker has data left: 0 steps were done, 3 were "
+		      "not (ps-work --repeat reads again)\""));
+	named(ends_after(WIRE_NONE, "no worker can read on after errors in its "
+			 "data: 0 steps were done, 3 were not\""),
+	      "no advice is given that would not help");
 }
 
 int
