@@ -411,7 +411,7 @@ coord_request(struct coord *c, const char *line, size_t size,
 		return;
 	if (r.op == REQUEST_STATUS) {
 		request_release(&r);
-		submit_own(c, line, size, number);
+		submit_at_once(c, line, size, number);
 		return;
 	}
 	if (r.op == REQUEST_STOP) {

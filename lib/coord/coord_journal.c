@@ -357,6 +357,13 @@ journal_void(struct coord *c, uint64_t step)
 	add_note(c, NOTE_VOID, step, 1);
 }
 
+/* The note is of no steps: there need only be one. */
+void
+journal_answered(struct coord *c)
+{
+	add_note(c, NOTE_VOID, 0, 0);
+}
+
 /*
  * Adds a note that steps wait for.  A replay numbers the steps in front of a
  * barrier as they were, even without the notes that are lost; but to number

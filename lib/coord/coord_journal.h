@@ -99,6 +99,9 @@ enum journal_note {
 };
 void journal_done(struct coord *, uint64_t step);
 void journal_void(struct coord *, uint64_t step);
+/* A request was answered that nothing waits for: when the answer is written,
+   ENDS is. */
+void journal_answered(struct coord *);
 /* Passes the barrier at the front of the queue, and notes it. */
 void journal_pass(struct coord *);
 /* The i-th request in the background has ended, or was given up.  Nothing

@@ -210,6 +210,7 @@ replay_ends(struct coord *c, struct unpack *u)
 		    replay_note(c, what, first, count)) < 0)
 			return -1;
 	}
+	submit_answered(c);
 	return submit_replay(c, u) < 0 ? -1 : data_read_epoch(c, u);
 }
 

@@ -39,6 +39,7 @@ struct submit {
 		uint64_t peer, request;
 	} *leaver;
 	size_t leavers, leaver_room;
+	struct text unanswered;	/* lines: see submit_at_once() */
 };
 
 void
@@ -55,6 +56,7 @@ submit_release(struct coord *c)
 {
 	submitters_free(c->submitters);
 	free(c->submit->leaver);
+	text_release(&c->submit->unanswered);
 	free(c->submit);
 }
 
@@ -252,6 +254,44 @@ submit_own(struct coord *c, const char *line, size_t size, uint64_t number)
 	submitters_accept(c->submitters, SUBMITTER_OWN, line, size);
 	submit_read(c, &r, line, size, number);
 	take_request(c, SUBMITTER_OWN, &r, size);
+}
+
+/*
+ * The answer of a coordinator before this one may not have been written: all
+ * were whose lines stand before an ENDS.
+ */
+void
+submit_at_once(struct coord *c, const char *line, size_t size, uint64_t number)
+{
+	struct text *unanswered = &c->submit->unanswered;
+
+	if (journal_replays(c)) {
+		text_add_bytes(unanswered, line, size);
+		text_add_bytes(unanswered, "\n", 1);
+		return;
+	}
+	submit_own(c, line, size, number);
+	journal_answered(c);
+}
+
+void
+submit_answered(struct coord *c)
+{
+	text_reset(&c->submit->unanswered);
+}
+
+static void
+answer_again(struct coord *c)
+{
+	struct text lines = c->submit->unanswered;
+	char *line = lines.data, *end;
+
+	c->submit->unanswered = (struct text){ 0 };
+	for (; line && (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		submit_at_once(c, line, (size_t)(end - line), 0);
+	}
+	text_release(&lines);
 }
 
 bool
@@ -1083,6 +1123,7 @@ submit_replayed(struct coord *c)
 void
 submit_resume(struct coord *c)
 {
+	answer_again(c);
 	if (!submitters_open(c->submitters))
 		return;
 	submitters_kept(c->submitters);

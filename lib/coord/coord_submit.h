@@ -16,6 +16,12 @@ void submit_read(struct coord *, struct request *, const char *line,
 /* Reads a line of the coordinator's own input and takes the request. */
 void submit_own(struct coord *, const char *line, size_t size,
 		uint64_t number);
+/* The same without --queue, for a request that waits for no other one.  While
+   the journal is read: it is answered after that, unless submit_answered()
+   says that it was. */
+void submit_at_once(struct coord *, const char *line, size_t size,
+		    uint64_t number);
+void submit_answered(struct coord *);
 /* Is there room for another line of the own input? */
 bool submit_wants(const struct coord *);
 

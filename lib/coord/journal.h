@@ -12,13 +12,14 @@
  *		safe before one of their steps is leased; they reserve the
  *		numbers of their steps
  *	ENDS	what ended, in order, or that the run is ending; written when
- *		its results are, and before a step behind a barrier that was
- *		passed is leased; safe before that if an evaluation in the
- *		background has ended.  With --queue also the submitters: who
- *		they are, what they asked, whose turn it was, their results and
- *		which of these they have received.  That is safe before a step
- *		of the turn is leased, and before a submitter is sent a result
- *		or the number of accepted requests.  LINES is not written then
+ *		its results are, and all answers to lines before it, and before
+ *		a step behind a barrier that was passed is leased; safe before
+ *		that if an evaluation in the background has ended.  With --queue
+ *		also the submitters: who they are, what they asked, whose turn
+ *		it was, their results and which of these they have received.
+ *		That is safe before a step of the turn is leased, and before a
+ *		submitter is sent a result or the number of accepted requests.
+ *		LINES is not written then
  *	VOID	steps are being given up: safe before a server is sent VOID
  *	SERVERS	for each server: its endpoint and a second one where it may be,
  *		its life if it has its variables, the last term whose plan it

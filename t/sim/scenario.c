@@ -244,6 +244,8 @@ draw_requests(struct scenario *s, struct rng *r)
 			a->op = 'p';
 		else if (chance(r, 3))
 			a->op = barrier[rng_below(r, 3)];
+		if (a->op == 't' && chance(r, 6))
+			a->op = 'u';
 		if (a->op == 's' && !s->o.checkpoint)
 			a->op = 'j';
 		if (s->o.keep_going && chance(r, 8))
