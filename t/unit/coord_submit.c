@@ -283,6 +283,50 @@ hangs(void)
 	coordinator_end();
 }
 
+/* Is such a message among those that were sent?  Those before it are passed
+   over. */
+static bool
+sees(uint64_t peer, enum message_kind kind)
+{
+	while (post_first < post_end) {
+		last_posted = &posted[post_first++ % POSTS];
+		if (last_posted->peer == peer && last_posted->m.kind == kind)
+			return true;
+	}
+	return false;
+}
+
+/* An evaluation in the background that is under way is given up, too. */
+static void
+cancelled(void)
+{
+	struct message frozen;
+
+	begin();
+	servers_greet(7);
+	ok(server_does(MESSAGE_PLAN));
+	joins(W);
+	calls(ME);
+	submits("{\"id\":\"e\",\"op\":\"eval\",\"background\":true}\n"
+		"train 3\n");
+	for (size_t i = 0; i < 5; i++)
+		tick();
+	ok(sees(server_at(0), MESSAGE_FREEZE));
+	frozen = message_answer(&last_posted->m, MESSAGE_OK);
+	coordinator_hears(server_at(0), &frozen);
+	ok(sees(W, MESSAGE_EVALUATE));
+	post_clear();
+	submits("cancel e\n");
+	ok(sees(server_at(0), MESSAGE_THAW));
+	for (size_t i = 0; i < 5; i++)
+		tick();
+	named(sees(ME, MESSAGE_RESULTS) && strstr(last_posted->text,
+		"{\"id\":\"e\",\"op\":\"eval\",\"cancelled\":true}\n"
+		"{\"op\":\"cancel\",\"requests\":1}\n"),
+	      "an evaluation in the background is given up, and its cut");
+	coordinator_end();
+}
+
 /* Is the peer refused, with these words? */
 static bool
 refused(uint64_t peer, enum fail_kind kind, const char *why)
@@ -365,6 +409,7 @@ main(void)
 	other_run();
 	late();
 	hangs();
+	cancelled();
 	refusals();
 	return tap_done();
 }
