@@ -406,3 +406,53 @@ f = flatten e'
 		'pad= is for a number of values, as string[3] has'
 	pad 'id rows=3 pad=0' 'pad= is for a number of values, as string[3] has'
 }
+
+# swapped NAME - train two workers, on NAME0.csv and NAME1.csv, then resume with
+# a pass over the coordinator's data, in these files; the checkpoints are in
+# NAME.
+swapped() {
+	mkdir "$1"
+	ps-local -q -w 2 -C "$1" -- --repeat "$1%i.csv" -- \
+		ps-coord -q -m swapped.ps -B 4 --seed=1 --min-workers=2 \
+		--mode=sync --checkpoint="$1" <<<'train 8'
+	ps-local -q -C "$1" ps-coord -q -m swapped.ps -B 4 --seed=1 \
+		-d "$1[01].csv" --checkpoint="$1" <<<epoch
+}
+
+# scored DIR [OPTION...] FILE... - print the score of the newest checkpoint, and
+# predictions.
+scored() {
+	ps-eval -q --newest -C "$@" | sed 's/,"seconds.*//'
+	ps-eval -q --newest -C "$@" --predict
+}
+
+@test "a pattern takes columns by their names, in any order in a file" {
+	cat >swapped.ps <<-'END'
+		input     x float[3] columns=f*
+		input     both string columns=w[12] cross=true hash=100
+		label     y float
+		e       = embedding both dim=2
+		all     = concat x e
+		p       = dense all units=1
+		loss      mean_squared_error p
+		optimizer sgd learning_rate=0.02
+	END
+	printf '%s\n' f1,f2,f10,w1,w2,y 1,2,-1,a,b,1 3,-1,0,b,a,0 0,1,2,a,a,1 \
+		-2,0,1,b,b,0 >same0.csv
+	cp same0.csv same1.csv
+	cp same0.csv other0.csv
+	awk -F, -v OFS=, '{ print $5, $3, $6, $2, $1, $4 }' same0.csv \
+		>other1.csv
+	run -0 head -n 2 other1.csv
+	assert_output $'w2,f10,y,f2,f1,w1\nb,-1,1,2,1,a'
+	swapped same >/dev/null
+	swapped other >/dev/null
+	run -0 ps-ckpt diff --tolerance=1e-6 same other
+	run -0 scored other other0.csv
+	score=$output
+	[ "$(tail -n 4 <<<"$score" | sort -u | wc -l)" = 4 ]
+	for _ in 1 2; do
+		run -0 scored other --cache other1.csv
+		assert_output "$score"
+	done
+}

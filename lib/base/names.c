@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DIGITS	"0123456789"
+
 struct names_entry {
 	char *name;
 	size_t size, number;
@@ -158,4 +160,59 @@ names_match(struct names_sorted *s, const char *text, bool pattern,
 	if (*count > 1)
 		qsort(s->found, *count, sizeof(*s->found), by_number);
 	return s->found;
+}
+
+/* ---- names with numbers ---- */
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Compare the digits at which two texts begin, of any number, by value; move
+   behind them. */
+static int
+compare_digits(const char **left, const char **right)
+{
+	const char *a = *left + strspn(*left, "0");
+	const char *b = *right + strspn(*right, "0");
+	const size_t n = strspn(a, DIGITS), m = strspn(b, DIGITS);
+
+	*left = a + n;
+	*right = b + m;
+	return n != m ? (n < m ? -1 : 1) : memcmp(a, b, n);
+}
+
+static int
+compare_values(const char *a, const char *b)
+{
+	int order = 0;
+
+	for (;; a++, b++) {
+		if (is_digit(*a) && is_digit(*b))
+			order = compare_digits(&a, &b);
+		if (order == 0)
+			order = (unsigned char)*a - (unsigned char)*b;
+		if (order != 0 || *a == '\0')
+			return order;
+	}
+}
+
+static int
+by_value(const void *left, const void *right, void *list)
+{
+	const char *const *name = list;
+	const int order = compare_values(name[*(const size_t *)left],
+					 name[*(const size_t *)right]);
+
+	return order != 0 ? order : by_name(left, right, list);
+}
+
+void
+names_order(const char *const *name, size_t *number, size_t count)
+{
+	if (count > 1)
+		qsort_r(number, count, sizeof(*number), by_value,
+			(void *)(uintptr_t)name);
 }

@@ -1,6 +1,7 @@
 /*
- * names - a map from names to numbers, and a sorted list of names in which a
- * pattern is looked up without a comparison with each name.
+ * names - a map from names to numbers, a sorted list of names in which a
+ * pattern is looked up without a comparison with each name, and an order of
+ * names with numbers in them.
  *
  * A zeroed struct is an empty one.
  */
@@ -51,5 +52,13 @@ void names_sorted_release(struct names_sorted *);
  */
 const size_t *names_match(struct names_sorted *, const char *text,
 			  bool pattern, size_t *count);
+
+/*
+ * Sort count numbers of names in a list by the names: bytes are compared, but
+ * digits that stand together as one number, so f2 is before f10.  Names that
+ * are equal so, as f02 and f2, are sorted by their bytes, equal names by their
+ * numbers.
+ */
+void names_order(const char *const *name, size_t *number, size_t count);
 
 #endif

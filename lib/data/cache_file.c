@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC	"pscache4"	/* the last character is the version */
+#define MAGIC	"pscache5"	/* the last character is the version */
 
 struct head {
 	char magic[8];

@@ -135,8 +135,9 @@ planner_end(struct planner *p)
 }
 
 /*
- * Add the columns that match a pattern to a feed, each column once.  Those that
- * are set apart must be named: a pattern does not match them.
+ * Add the columns that match a pattern to a feed, each column once, in the
+ * order of their names: another file may have them in another order.  Those
+ * that are set apart must be named: a pattern does not match them.
  */
 static int
 add_matching(struct planner *p, struct feed *feed, const char *pattern,
@@ -144,6 +145,7 @@ add_matching(struct planner *p, struct feed *feed, const char *pattern,
 {
 	size_t count, found = 0;
 	const size_t *match = names_match(&p->names, pattern, !exact, &count);
+	const size_t before = feed->count;
 
 	for (size_t i = 0; i < count; i++) {
 		const size_t column = match[i];
@@ -159,7 +161,11 @@ add_matching(struct planner *p, struct feed *feed, const char *pattern,
 					sizeof(*feed->column));
 		feed->column[feed->count++] = column;
 	}
-	return found > 0 ? 0 : fail_no_column(p->c, feed->input, pattern, f);
+	if (found == 0)
+		return fail_no_column(p->c, feed->input, pattern, f);
+	names_order(p->names.name, feed->column + before,
+		    feed->count - before);
+	return 0;
 }
 
 static bool
@@ -235,7 +241,7 @@ mark_apart(struct planner *p, const struct read_spec *want)
 }
 
 /*
- * Check that columns that match a pattern have the order that they had in
+ * Check that columns that match a pattern have the places that they had in
  * earlier files.  Numbered columns, as with --no-header, have but one order.
  */
 static int

@@ -2,8 +2,10 @@
  * columns - finds by their names the columns that feed each input.
  *
  * An input takes the column of its own name, or those that its columns= names
- * or matches by a pattern.  A pattern such as "*" does not match the column of
- * the label, nor of an input that is only a sample_weight: these must be named.
+ * or matches by a pattern, in the order of columns=; those of one pattern are
+ * taken in the order of their names (names_order()), not in that of the file.
+ * A pattern such as "*" does not match the column of the label, nor of an input
+ * that is only a sample_weight: these must be named.
  */
 #ifndef PS_COLUMNS_H
 #define PS_COLUMNS_H
@@ -42,7 +44,7 @@ void columns_release(struct columns *);
  * been added.  narrow: a column holds one value, or the values into which sep=
  * cuts it, so the number of columns is checked, too.  Return 0, or -1
  * (FAIL_DATA, with no place in front) if a column is missing, if their number
- * is wrong, or if their order is not that of an earlier file (order.h).
+ * is wrong, or if one has another place than in an earlier file (order.h).
  */
 int columns_plan(struct columns *, const struct read_spec *, bool narrow,
 		 struct fail *);

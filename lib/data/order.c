@@ -28,10 +28,10 @@ check(const struct names *place, const char *const *name, size_t count,
 		if (was == NAMES_NONE || was == i ||
 		    (was < count && strcmp(name[was], name[i]) == 0))
 			continue;
-		return fail(f, FAIL_DATA, "column %s is now number %zu of the "
-			    "columns that feed it, and was number %zu before; "
-			    "name the columns in their former order with "
-			    "columns=",
+		return fail(f, FAIL_DATA, "column %s is number %zu of the "
+			    "columns that feed it, but was number %zu in an "
+			    "earlier file; all files must have the same "
+			    "columns that match columns=",
 			    feature_set_shown(name[i], size, text), i + 1,
 			    was + 1);
 	}

@@ -1,9 +1,9 @@
 /*
- * order - checks that columns which match a pattern have the same order in all
+ * order - checks that columns which match a pattern have the same places in all
  * files.
  *
- * Columns that match feed an input in the order in which they stand.  In a file
- * with another order each column would feed the place of another one.
+ * Columns that match feed an input in the order of their names.  In a file that
+ * lacks one, or has one more, those behind it would feed the places of others.
  */
 #ifndef PS_ORDER_H
 #define PS_ORDER_H
@@ -21,7 +21,7 @@ struct order {
 void order_release(struct order *);
 
 /*
- * Check, and remember, the order of count columns of a file, which feed one of
+ * Check, and remember, the places of count columns of a file, which feed one of
  * all inputs; the input is given by its number, and names are copied.  Return
  * 0, or -1 (FAIL_DATA) if one of the columns had another place in an earlier
  * file.

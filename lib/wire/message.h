@@ -22,7 +22,7 @@
 #include "wire/pack.h"
 
 #define WIRE_VERSION	2
-#define WIRE_MEANING	8	/* raise it when the same fields come to mean
+#define WIRE_MEANING	9	/* raise it when the same fields come to mean
 				   something else */
 #define WIRE_FRAME	((size_t)64 << 20)	/* bytes, at most */
 #define WIRE_NONE	UINT64_MAX	/* stands for a number that is not

@@ -36,7 +36,7 @@ write_head(uint8_t *file)
 	uint64_t sum;
 
 	memset(file, 0, HEAD);
-	memcpy(file, "pscache4", 8);
+	memcpy(file, "pscache5", 8);
 	sum = hash64(file, HEAD - sizeof(sum));
 	memcpy(file + HEAD - sizeof(sum), &sum, sizeof(sum));
 }

@@ -101,10 +101,60 @@ test_patterns(void)
 	names_sorted_release(&s);
 }
 
+static size_t
+place(const char *name, const char *const *sorted, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(sorted[i], name) == 0)
+			return i;
+	return count;
+}
+
+static void
+test_order(void)
+{
+	/* As names_order() has them; no two are equal. */
+	static const char *const sorted[] = {
+		"", "\x01", "-1", "-2", "/", "0", "00", "001", "01", "1", "1.2",
+		"1.10", "2", "02a1", "2a1", "2a2", "02b", "9", "10",
+		"18446744073709551615", "18446744073709551616",
+		"0018446744073709551617", "100000000000000000000000000", ":",
+		"F2", "f", "f-", "f0", "f00", "f1", "f1-1", "f1-2", "f1-10",
+		"f1a", "f02", "f2", "f9", "f09x", "f10", "f:", "fa", "\xc3\xa4",
+	};
+	static const size_t count = sizeof(sorted) / sizeof(*sorted);
+	struct rng rng = { .seed = 1 };
+	const char *name[sizeof(sorted) / sizeof(*sorted)];
+	size_t number[sizeof(sorted) / sizeof(*sorted)], wrong = 0;
+
+	for (size_t times = 0; times < 100; times++) {
+		for (size_t i = 0; i < count; i++) {
+			const size_t k = (size_t)rng_below(&rng, i + 1);
+
+			name[i] = name[k];
+			name[k] = sorted[i];
+			number[i] = i;
+		}
+		names_order(name, number, count);
+		for (size_t i = 0; i < count; i++)
+			wrong += place(name[number[i]], sorted, count) != i;
+	}
+	equals(wrong, 0);
+
+	/* Equal names are sorted by their numbers; a part of a list, too. */
+	const char *const same[] = { "b", "a", "b", "a", "b" };
+	size_t some[] = { 4, 2, 3, 1 };
+
+	names_order(same, some, 4);
+	ok(some[0] == 1 && some[1] == 3 && some[2] == 2 && some[3] == 4);
+	names_order(same, some, 0);
+}
+
 int
 main(void)
 {
 	test_numbers();
 	test_patterns();
+	test_order();
 	return tap_done();
 }

@@ -96,36 +96,62 @@ test_columns(void)
 	files_text("b.csv", "x1,w2,y,x2,w1\n1,2,1,4,5\n6,7,0,9,10\n");
 	x->columns = patterns;
 	x->column_count = 2;
-	ok(reads("b.csv", "1 | 2 5 1 4\n0 | 7 10 6 9\n"));
+	ok(reads("b.csv", "1 | 5 2 1 4\n0 | 10 7 6 9\n"));
 
-	/* Columns are found by name, with other columns between them. */
-	files_text("d.csv", "y,w2,x1,x2,w1\n1,2,1,4,5\n");
-	ok(reads("b.csv,d.csv", "1 | 2 5 1 4\n0 | 7 10 6 9\n1 | 2 5 1 4\n"));
-	files_text("d.csv", "x1,w1,y,x2,w2\n1,5,1,4,2\n");
-	ok(reads("d.csv", "1 | 5 2 1 4\n"));
-	ok(reads("b.csv,d.csv", "65 d.csv:1: x (model.ps:1): column w1 is now "
-		 "number 1 of the columns that feed it, and was number 2 "
-		 "before; name the columns in their former order with "
-		 "columns="));
+	/* The order of the columns in a file, and other ones between them,
+	   change nothing. */
+	files_text("d.csv", "y,w2,x1,z,x2,w1\n1,2,1,0,4,5\n");
+	ok(reads("b.csv,d.csv", "1 | 5 2 1 4\n0 | 10 7 6 9\n1 | 5 2 1 4\n"));
+	files_text("d.csv", "w1,x2,w2,x1,y\n5,4,2,1,1\n");
+	ok(reads("d.csv,b.csv", "1 | 5 2 1 4\n1 | 5 2 1 4\n0 | 10 7 6 9\n"));
+
+	/* Other columns that match are refused if they shift places. */
+	files_text("e.csv", "x1,x2,w2,w3,y\n1,4,2,5,1\n");
+	ok(reads("e.csv", "1 | 2 5 1 4\n"));
+	ok(reads("b.csv,e.csv", "65 e.csv:1: x (model.ps:1): column w2 is "
+		 "number 1 of the columns that feed it, but was number 2 in "
+		 "an earlier file; all files must have the same columns that "
+		 "match columns="));
+
+	/* A list of names is its own order; a column is taken once. */
+	char x2[] = "x2", x1[] = "x1";
+	char *names[] = { x2, x1, p2 }, *some[] = { x2, p3 };
+
+	x->columns = names;
+	x->column_count = 3;
+	ok(reads("b.csv,d.csv", "1 | 4 1 5 2\n0 | 9 6 10 7\n1 | 4 1 5 2\n"));
+	x->columns = some;
+	x->column_count = 2;
+	ok(reads("b.csv,d.csv", "1 | 4 5 2 1\n0 | 9 10 7 6\n1 | 4 5 2 1\n"));
+
+	/* Numbers in names are compared by value. */
+	files_text("n.csv", "x10,x9,y,x2,x02\n10,9,1,2,0.2\n");
+	x->columns = &patterns[1];
+	x->column_count = 1;
+	ok(reads("n.csv", "1 | 0.2 2 9 10\n"));
+
+	/* Columns with one name keep their order. */
+	files_text("n.csv", "x2,x1,y,x2,x1\n1,2,1,3,4\n");
+	ok(reads("n.csv", "1 | 2 4 1 3\n"));
 
 	/* The label is not taken for an input, even if it is not read. */
 	const struct reader_options blind = { .unlabelled = true };
 
 	x->columns = all;
 	x->column_count = 1;
-	ok(reads("b.csv", "1 | 1 2 4 5\n0 | 6 7 9 10\n"));
-	ok(reads_with("b.csv", &blind, " | 1 2 4 5\n | 6 7 9 10\n"));
+	ok(reads("b.csv", "1 | 5 2 1 4\n0 | 10 7 6 9\n"));
+	ok(reads_with("b.csv", &blind, " | 5 2 1 4\n | 10 7 6 9\n"));
 	files_text("c.csv", "x1,w2,x2,w1\n1,2,4,5\n");
-	ok(reads_with("c.csv", &blind, " | 1 2 4 5\n"));
+	ok(reads_with("c.csv", &blind, " | 5 2 1 4\n"));
 
 	/* Nor is the sample_weight, which is then 1. */
 	add("u", INPUT_FLOAT, 0, 1)->weighs = true;
 	files_text("u.csv", "x1,u,w2,y,x2,w1\n1,8,2,1,4,5\n6,.5,7,0,9,10\n");
-	ok(reads("u.csv", "1 | 1 2 4 5 | 8\n0 | 6 7 9 10 | 0.5\n"));
-	ok(reads_with("u.csv", &blind, " | 1 2 4 5 | 1\n | 6 7 9 10 | 1\n"));
-	ok(reads_with("c.csv", &blind, " | 1 2 4 5 | 1\n"));
+	ok(reads("u.csv", "1 | 5 2 1 4 | 8\n0 | 10 7 6 9 | 0.5\n"));
+	ok(reads_with("u.csv", &blind, " | 5 2 1 4 | 1\n | 10 7 6 9 | 1\n"));
+	ok(reads_with("c.csv", &blind, " | 5 2 1 4 | 1\n"));
 	files_text("u.csv", "x1,u,w2,y,x2,w1\n1,none,2,1,4,\"5\"\n");
-	ok(reads_with("u.csv", &blind, " | 1 2 4 5 | 1\n"));
+	ok(reads_with("u.csv", &blind, " | 5 2 1 4 | 1\n"));
 	free(in[--inputs].name);
 
 	const struct reader_options bare = { .no_header = true };

@@ -179,7 +179,9 @@ test_objects(void)
 	x->columns = columns;
 	x->column_count = 1;
 	ok(object("{\"cls\": true, \"b\": [2, [-0.5]], \"a\": \"1e2\"}",
-		  "1 | 2 -0.5 100\n"));
+		  "1 | 100 2 -0.5\n"));
+	ok(object("{\"a\": \"1e2\", \"cls\": true, \"b\": [2, -0.5]}",
+		  "1 | 100 2 -0.5\n"));
 	ok(object("{\"cls\": 1, \"b\": [2], \"a\": 1}", "65 o.tar: record 1 "
 		  "(1): x: 2 values instead of 3"));
 	ok(object("{\"cls\": 1, \"b\": [2, 1], \"a\": null}", "65 o.tar: "
