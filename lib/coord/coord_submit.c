@@ -547,9 +547,11 @@ hello(struct coord *c, uint64_t peer, const struct message *m,
 	if (m->frames != 1)
 		return fail(f, FAIL_PROTOCOL, "a submitter without a name");
 	/* A submitter that returns still gets its results. */
-	if (c->phase == PHASE_END &&
+	if ((c->phase == PHASE_END || c->told_to_stop) &&
 	    !submitters_knows(s, m->frame[0].data, m->frame[0].size))
-		return fail(f, FAIL_AGAIN, "the run has ended");
+		return fail(f, FAIL_AGAIN, c->phase == PHASE_END ?
+			    "the run has ended" :
+			    "the run was told to stop");
 	c->submit->ended = false;
 	if (was != SUBMITTER_NONE)
 		submitters_away(s, was, c->now_ms);

@@ -64,14 +64,20 @@ again(size_t count, size_t last)
 /* ---- a submitter ---- */
 
 static void
-calls(uint64_t peer)
+calls_as(uint64_t peer, const char *name)
 {
 	struct message m = message_hello(ROLE_SUBMITTER, SUBMITTER_DETACH, 7,
 					 0);
 
 	m.frames = 1;
-	m.frame[0] = (struct frame){ "me", 2, NULL };
+	m.frame[0] = (struct frame){ name, strlen(name), NULL };
 	coordinator_hears(peer, &m);
+}
+
+static void
+calls(uint64_t peer)
+{
+	calls_as(peer, "me");
 }
 
 static void
@@ -191,6 +197,33 @@ leaves(void)
 	tick();
 	named(!submitters_knows(c->submitters, "me", 2),
 	      "one that does not wait for an answer is forgotten");
+	coordinator_end();
+}
+
+/* Its requests would not be done, and a coordinator that is started again would
+   not take them. */
+static void
+too_late(void)
+{
+	begin();
+	servers_greet(7);
+	ok(server_does(MESSAGE_PLAN));
+	calls(ME);
+	submits("train 1\n");
+	ask("stop");
+	tick();
+	named(submitters_closed(c->submitters, 1) && c->phase != PHASE_END,
+	      "a stop closes all submitters before the run has ended");
+	post_clear();
+	calls_as(9, "you");
+	named(says(9, MESSAGE_REFUSED) &&
+	      last_posted->m.refused.status == FAIL_AGAIN &&
+	      strstr(last_posted->text, "the run was told to stop") &&
+	      !submitters_knows(c->submitters, "you", 3),
+	      "a submitter that calls after a stop is refused");
+	calls(ME);
+	named(says(ME, MESSAGE_WELCOME),
+	      "one that was there before may call again for its results");
 	coordinator_end();
 }
 
@@ -405,6 +438,7 @@ main(void)
 	coordinator_end();
 	restart();
 	leaves();
+	too_late();
 	torn();
 	other_run();
 	late();
