@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,8 +124,9 @@ limit_memory(void)
 	json_set_alloc_funcs(alloc_limited, free);
 }
 
-json_t *
-json_read(const char *text, size_t size, size_t flags, json_error_t *error)
+static json_t *
+load(const char *text, size_t size, size_t flags, bool of_any_size,
+     json_error_t *error)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	json_t *value;
@@ -132,7 +134,7 @@ json_read(const char *text, size_t size, size_t flags, json_error_t *error)
 	pthread_once(&once, limit_memory);
 	left = JSON_MOST;
 	value = json_loadb(text, size, flags, error);
-	if (!value && left > 0 &&
+	if (!value && left > 0 && of_any_size &&
 	    json_error_code(error) == json_error_numeric_overflow) {
 		left = JSON_MOST;	/* what was allocated is free again */
 		value = json_loadb(text, size, flags | JSON_DECODE_INT_AS_REAL,
@@ -143,4 +145,17 @@ json_read(const char *text, size_t size, size_t flags, json_error_t *error)
 			 "more than %zu MiB of memory", JSON_MOST >> 20);
 	left = SIZE_MAX;
 	return value;
+}
+
+json_t *
+json_read(const char *text, size_t size, size_t flags, json_error_t *error)
+{
+	return load(text, size, flags, true, error);
+}
+
+json_t *
+json_read_integers(const char *text, size_t size, size_t flags,
+		   json_error_t *error)
+{
+	return load(text, size, flags, false, error);
 }

@@ -44,5 +44,9 @@ char *json_line(const struct json_t *, size_t flags);
  */
 struct json_t *json_read(const char *text, size_t size, size_t flags,
 			 struct json_error_t *);
+/* The same for a text of counts and sizes: a whole number beyond int64_t is an
+   error, which names its line. */
+struct json_t *json_read_integers(const char *text, size_t size, size_t flags,
+				  struct json_error_t *);
 
 #endif

@@ -385,8 +385,8 @@ read_hashed(const char *text, size_t size, struct fail *f)
 		fail(f, FAIL_DATA, "damaged: its hash does not match");
 		return NULL;
 	}
-	object = json_read(text, size, JSON_REJECT_DUPLICATES |
-			   JSON_ALLOW_NUL, &error);
+	object = json_read_integers(text, size, JSON_REJECT_DUPLICATES |
+				    JSON_ALLOW_NUL, &error);
 	if (!object)
 		fail(f, FAIL_DATA, "line %d: %s", error.line, error.text);
 	return object;

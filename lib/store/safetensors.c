@@ -243,8 +243,8 @@ read_file(int fd, const char *path, uint64_t size,
 	in.size = size - in.start;
 	text = mem_alloc((size_t)length + 1, 1);
 	r = disk_read_at(fd, path, text, (size_t)length, sizeof(length), f);
-	object = json_read(text, (size_t)length, JSON_REJECT_DUPLICATES,
-			   &error);
+	object = json_read_integers(text, (size_t)length,
+				    JSON_REJECT_DUPLICATES, &error);
 	free(text);
 	if (r == 0 && !json_is_object(object))
 		r = fail(f, FAIL_DATA, "%s: not a safetensors file: %s",

@@ -75,6 +75,9 @@ main(void)
 	value = json_read("{\"a\":9223372036854775808}", 25, 0, &error);
 	equals(json_real_value(json_object_get(value, "a")), 0x1p63);
 	json_decref(value);
+	named(!json_read_integers("[1,\n9223372036854775808]", 23, 0, &error) &&
+	      error.line == 2 && strstr(error.text, "too big integer"),
+	      "a count beyond 64 bits is refused, with its line");
 	named(!json_read("[1e999]", 7, 0, &error) && *error.text,
 	      "a number beyond any double is refused");
 	named(!json_read("[1", 2, 0, &error) && *error.text &&
