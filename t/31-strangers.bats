@@ -18,11 +18,6 @@ setup() {
 	printf '%s\n' x,y 1,0 2,1 >data.csv
 }
 
-# kibibytes PID - print the resident memory of the process.
-kibibytes() {
-	sed -n 's/^VmRSS:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$1/status"
-}
-
 # withstands ENDPOINT PID COMMAND... - let strangers connect, and check that the
 # command succeeds again and again meanwhile.
 withstands() {

@@ -126,6 +126,11 @@ dies() {
 	wait "$@" 2>/dev/null || true
 }
 
+# kibibytes PID - print the resident memory of the process.
+kibibytes() {
+	sed -n 's/^VmRSS:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$1/status"
+}
+
 # need_proc - skip the test, or the file, where processes cannot be seen.
 need_proc() {
 	[ -e /proc/self/status ] || skip "/proc is not mounted"

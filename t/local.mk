@@ -144,6 +144,7 @@ HELPERS =
 HELPERS += %D%/helper/flood
 HELPERS += %D%/helper/freeze
 HELPERS += %D%/helper/hostile
+HELPERS += %D%/helper/intruder
 HELPERS += %D%/helper/stranger
 
 BATS_TESTS =

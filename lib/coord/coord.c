@@ -338,6 +338,7 @@ receive_answer(struct coord *c, const struct ask *ask, uint64_t now)
 	}
 	switch (kind) {
 	case MESSAGE_PLAN:
+		c->replicas_told = ask->message.plan.replicas;
 		if (!recover_ask_load(c))
 			resume(c, now);
 		break;
@@ -345,7 +346,7 @@ receive_answer(struct coord *c, const struct ask *ask, uint64_t now)
 		resume(c, now);
 		break;
 	case MESSAGE_MARK:
-		watermarks_notified(c);
+		watermarks_acknowledged(c, &ask->message);
 		break;
 	case MESSAGE_VOID:
 		if (cancel_is_answer(c, &ask->message))

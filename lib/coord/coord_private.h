@@ -72,6 +72,9 @@ struct coord {
 	bool resumed;		/* a coordinator before this one began the run:
 				   it was read from the journal */
 	bool started;		/* min_workers were there once */
+	uint64_t replicas;	/* of a round; 0: there are no rounds, or it is
+				   not known before workers have come */
+	uint64_t replicas_told;	/* what servers were told, and have answered */
 
 	struct member *member;	/* the first one; see coord_members.h */
 

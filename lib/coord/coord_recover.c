@@ -118,6 +118,7 @@ recover_ask_plan(struct coord *c)
 	m.plan.plan = c->plan.number;
 	m.plan.seed = c->plan.seed;
 	m.plan.step = cut_base(c)->step;
+	m.plan.replicas = c->replicas;
 	m.plan.saves = !c->o.checkpoint ? SAVES_NONE :
 		c->o.beside_journal ? SAVES_BESIDE_JOURNAL : SAVES;
 	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };

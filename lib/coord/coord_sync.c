@@ -46,10 +46,23 @@ struct sync {
 					   COMMIT */
 };
 
+/* How many replicas has a round with so many workers? */
+static uint64_t
+count_replicas(const struct coord_options *o, uint64_t workers)
+{
+	uint64_t replicas = o->replicas;
+
+	if (replicas == 0)
+		replicas = workers > o->backup ? workers - o->backup : 1;
+	return replicas < WIRE_REPLICAS ? replicas : WIRE_REPLICAS;
+}
+
 void
 sync_init(struct coord *c)
 {
 	c->sync = mem_alloc(1, sizeof(*c->sync));
+	if (c->o.mode == MODE_SYNC && (c->o.replicas > 0 || c->o.workers > 0))
+		c->replicas = count_replicas(&c->o, c->o.workers);
 }
 
 void
@@ -100,28 +113,20 @@ assign_replicas(struct coord *c, size_t replicas)
 	free(number);
 }
 
-/* Enough workers are there: how many replicas has a round? */
 static void
 begin(struct coord *c)
 {
 	struct sync *s = c->sync;
-	uint64_t replicas = c->o.replicas;
 
 	if (s->rounds || c->o.mode != MODE_SYNC)
 		return;
-	if (replicas == 0) {
-		const uint64_t workers = c->o.workers > 0 ? c->o.workers :
-			workers_ready(c);
-
-		replicas = workers > c->o.backup ? workers - c->o.backup : 1;
-	}
-	if (replicas > WIRE_REPLICAS)
-		replicas = WIRE_REPLICAS;
-	s->rounds = rounds_new(replicas, c->o.backup);
+	if (c->replicas == 0)
+		c->replicas = count_replicas(&c->o, workers_ready(c));
+	s->rounds = rounds_new(c->replicas, c->o.backup);
 	rounds_number(s->rounds, (c->plan.term - 1) << 32);
 	if (codings_residual(c->plan.codings))
 		rounds_keep_residuals(s->rounds);
-	assign_replicas(c, replicas);
+	assign_replicas(c, c->replicas);
 }
 
 /* ---- leases ---- */
@@ -340,7 +345,8 @@ sync_residuals_lost(const struct coord *c)
 static bool
 lease_replicas(struct coord *c, const struct lease_room *room)
 {
-	bool again = c->sync->rounds != NULL;
+	/* A server refuses pushes of replicas that it was not told of. */
+	bool again = c->sync->rounds && c->replicas_told == c->replicas;
 	const bool few = again &&
 		workers_training(c) < rounds_replicas(c->sync->rounds);
 
@@ -348,7 +354,7 @@ lease_replicas(struct coord *c, const struct lease_room *room)
 	     NULL; w; w = w->next)
 		if (!w->gone && (!worker_answers(w) || w->exhausted))
 			lose_residuals(c, w);
-	while (c->sync->rounds && open_round(c, room))
+	while (again && open_round(c, room))
 		;
 	/* Workers with the fewest leases come first, after each lease anew. */
 	while (again) {
@@ -641,6 +647,10 @@ sync_check(const struct coord *c)
 	if (s->state == END_COMMITTING && !rounds_whole(s->rounds))
 		return "coord 43: a committed round has a result of each "
 			"replica";
+	if (c->phase == PHASE_RUN && s->rounds &&
+	    rounds_running(s->rounds) > 0 && c->replicas_told != c->replicas)
+		return "coord 45: servers know how many replicas a round has "
+			"before one is leased";
 	return s->rounds ? rounds_check(s->rounds) : NULL;
 }
 

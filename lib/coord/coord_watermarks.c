@@ -45,8 +45,9 @@ watermarks_notify(struct coord *c, uint64_t now)
 		if (low > told && low - told > moved)
 			moved = low - told;
 	}
-	if (moved == 0 ||
-	    (moved < MARK_STEPS && now - c->watermarks->ms < MARK_MS))
+	if (c->replicas == c->replicas_told &&
+	    (moved == 0 ||
+	     (moved < MARK_STEPS && now - c->watermarks->ms < MARK_MS)))
 		return;
 	c->watermarks->ms = now;
 	/* A low watermark never sinks: a server may have a higher one than a
@@ -56,7 +57,15 @@ watermarks_notify(struct coord *c, uint64_t now)
 			fleet_set_watermark(c->fleet, i, rerun_watermark(c, i));
 	m.mark.run = plan_run(&c->plan);
 	m.mark.term = c->plan.term;
+	m.mark.replicas = c->replicas;
 	fleet_ask(c->fleet, &m);
+}
+
+void
+watermarks_acknowledged(struct coord *c, const struct message *mark)
+{
+	c->replicas_told = mark->mark.replicas;
+	watermarks_notified(c);
 }
 
 void

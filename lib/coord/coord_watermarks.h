@@ -9,9 +9,12 @@
 void watermarks_init(struct coord *);
 void watermarks_release(struct coord *);
 /* Sends MARK if a server's low watermark has risen by enough steps, or a while
-   after the last one. */
+   after the last one; and at once when it is known how many replicas a round
+   has. */
 void watermarks_notify(struct coord *, uint64_t now_ms);
-/* Servers have acknowledged MARK, or recovery has set their low watermarks. */
+/* Servers have acknowledged this MARK. */
+void watermarks_acknowledged(struct coord *, const struct message *mark);
+/* Recovery has set the low watermarks of servers. */
 void watermarks_notified(struct coord *);
 /* Returns the lowest low watermark that servers have acknowledged. */
 uint64_t watermarks_lowest(const struct coord *);

@@ -67,12 +67,18 @@ round_buffer_new(const struct plan *plan, const struct model *model,
 }
 
 static void
+free_copies(struct staged *at)
+{
+	free((void *)(uintptr_t)at->keys.data);
+	free((void *)(uintptr_t)at->values.data);
+	*at = (struct staged){ 0 };
+}
+
+static void
 node_free(struct node *node)
 {
-	for (size_t a = 0; a < ATTEMPTS; a++) {
-		free((void *)(uintptr_t)node->staged[a].keys.data);
-		free((void *)(uintptr_t)node->staged[a].values.data);
-	}
+	for (size_t a = 0; a < ATTEMPTS; a++)
+		free_copies(&node->staged[a]);
 	free(node);
 }
 
@@ -107,7 +113,9 @@ forget_ahead(struct ahead *a)
 	a->tried = false;
 }
 
-/* Forget the pushes, but keep the memory of their copies. */
+/* Forget the pushes, but keep the memory of their copies: the next round has
+   probably pushes of the same nodes.  What this round had no use for is given
+   back. */
 static void
 set_round(struct round_buffer *s, uint64_t step)
 {
@@ -119,7 +127,10 @@ set_round(struct round_buffer *s, uint64_t step)
 
 			node->applied = false;
 			for (size_t a = 0; a < ATTEMPTS; a++)
-				node->staged[a].attempt = 0;
+				if (node->staged[a].attempt > 0)
+					node->staged[a].attempt = 0;
+				else
+					free_copies(&node->staged[a]);
 		}
 	}
 }
@@ -577,4 +588,22 @@ round_buffer_commit(struct round_buffer *s, uint64_t step,
 	shard_set_round(s->shard, step, step + 1);
 	set_round(s, step + 1);
 	return 0;
+}
+
+/* ---- for tests ---- */
+
+size_t
+round_buffer_bytes(const struct round_buffer *s)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < s->plan->parts; i++)
+		for (size_t k = 0; k < s->part[i].count; k++)
+			for (size_t a = 0; a < ATTEMPTS; a++) {
+				const struct staged *at =
+					&s->part[i].node[k]->staged[a];
+
+				bytes += at->keys_room + at->values_room;
+			}
+	return bytes;
 }

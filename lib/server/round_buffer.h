@@ -22,7 +22,9 @@
  *
  * Of each replica, and of each node, the two newest attempts are kept: the
  * coordinator chooses only from these.  There are fewer than two nodes for a
- * replica, so the memory is at most four times the gradients of all replicas.
+ * replica, so the memory is at most four times the gradients of all replicas;
+ * the caller refuses pushes of replicas that a round does not have.  A round
+ * keeps the memory of the one before, as far as that one needed it.
  */
 #ifndef PS_ROUND_BUFFER_H
 #define PS_ROUND_BUFFER_H
@@ -109,5 +111,8 @@ int round_buffer_check(const struct round_buffer *, uint64_t step,
  */
 int round_buffer_commit(struct round_buffer *, uint64_t step,
 			const struct frame *attempts, struct fail *);
+
+/* For tests: the bytes of memory for copies of pushes. */
+size_t round_buffer_bytes(const struct round_buffer *);
 
 #endif

@@ -771,7 +771,7 @@ static int
 mark(struct server *s, struct event *e)
 {
 	server_run_note_journal(s->run, e->m->mark.journal);
-	server_run_mark(s->run, e->m->mark.step);
+	server_run_mark(s->run, e->m->mark.step, e->m->mark.replicas);
 	return ANSWER;
 }
 

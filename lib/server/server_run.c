@@ -17,6 +17,8 @@ struct server_run {
 	uint64_t model_hash;	/* of the PLAN's model frame */
 	struct plan plan;
 	size_t index;		/* which server of the plan we are */
+	uint64_t replicas;	/* of a round; 0: there are no rounds, or the
+				   coordinator has not said it yet */
 	uint64_t journal;	/* records of the coordinator's journal that
 				   were safe when it last reported */
 	struct shard *shard;
@@ -110,6 +112,7 @@ read_plan(struct server_run *r, const struct message *m, struct fail *f)
 	if (check_memory(r, f) < 0)
 		return -1;
 	r->model_hash = hash64(model->data, model->size);
+	r->replicas = m->plan.replicas;
 	r->plan.number = m->plan.plan;
 	r->plan.seed = m->plan.seed;
 	r->plan.term = m->plan.term;
@@ -206,6 +209,15 @@ server_run_has_plan(const struct server_run *r, const struct message *m)
 	return same;
 }
 
+/* The coordinator says once in a term how many replicas a round has, and may
+   repeat a message that it sent before. */
+static void
+note_replicas(struct server_run *r, uint64_t replicas)
+{
+	if (replicas > 0)
+		r->replicas = replicas;
+}
+
 void
 server_run_begin_term(struct server_run *r, const struct message *m)
 {
@@ -220,9 +232,12 @@ server_run_begin_term(struct server_run *r, const struct message *m)
 			shard_publish_anew(r->shard);
 	}
 	plan_release(&plan);
-	if (m->plan.term > r->plan.term)
+	if (m->plan.term > r->plan.term) {
 		shard_forget_published(r->shard);
+		r->replicas = 0;	/* the new coordinator chooses it */
+	}
 	r->plan.term = m->plan.term;
+	note_replicas(r, m->plan.replicas);
 }
 
 struct message
@@ -238,6 +253,7 @@ server_run_plan(const struct server_run *r, uint64_t step, struct pack *model,
 	m.plan.seed = r->plan.seed;
 	m.plan.server = r->index;
 	m.plan.step = step;
+	m.plan.replicas = r->replicas;
 	m.plan.journal = r->journal;
 	m.blob = server_run_id(r);
 	m.frame[0] = (struct frame){ model->data, model->size, NULL };
@@ -275,8 +291,9 @@ advance_round(struct server_run *r)
 }
 
 void
-server_run_mark(struct server_run *r, uint64_t step)
+server_run_mark(struct server_run *r, uint64_t step, uint64_t replicas)
 {
+	note_replicas(r, replicas);
 	if (dedup_raise(r->dedup, step))
 		advance_round(r);
 }
@@ -581,15 +598,16 @@ apply(struct server_run *r, const struct message *m,
 	return 0;
 }
 
-/* Is a slot that of a replica, or of a node of several replicas? */
+/* Is a slot that of a replica of the rounds, or of a node of several replicas?
+   A stranger who pushes to other slots would fill the memory. */
 static bool
-is_node(uint64_t slot, uint64_t attempt)
+is_node(const struct server_run *r, uint64_t slot)
 {
 	const uint64_t replica = message_replica(slot);
 	const uint64_t level = message_level(slot);
 
-	return level == 0 || (level <= WIRE_LEVELS && attempt > 0 &&
-			      replica % (UINT64_C(1) << level) == 0);
+	return level <= WIRE_LEVELS && replica % (UINT64_C(1) << level) == 0 &&
+		replica + (UINT64_C(1) << level) <= r->replicas;
 }
 
 /* Find every error before anything is applied. */
@@ -610,7 +628,8 @@ check_push(struct server_run *r, const struct message *m, struct fail *f)
 	if (!isfinite(rate))
 		return fail(f, FAIL_PROTOCOL, "a learning rate of %g",
 			    (double)rate);
-	if (!is_node(m->push.slot, m->push.attempt))
+	if (m->push.attempt > 0 ? !is_node(r, m->push.slot) :
+	    m->push.slot > 0)
 		return fail(f, FAIL_PROTOCOL, "there is no replica %llu",
 			    (unsigned long long)m->push.slot);
 	return m->kind == MESSAGE_PUSHPULL ?

@@ -95,8 +95,9 @@ int64_t server_run_staged(struct server_run *);
 int server_run_push(struct server_run *, const struct message *,
 		    struct message *answer, struct fail *);
 
-/* Raise the low watermark to a step (MARK). */
-void server_run_mark(struct server_run *, uint64_t step);
+/* Raise the low watermark to a step (MARK).  replicas: of a round; 0: the
+   coordinator does not know it yet. */
+void server_run_mark(struct server_run *, uint64_t step, uint64_t replicas);
 /* Give up the steps of a VOID.  FAIL_PROTOCOL: they are beyond the window. */
 int server_run_void(struct server_run *, const struct message *,
 		    struct fail *);

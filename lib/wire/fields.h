@@ -13,8 +13,9 @@
 #define FIELDS_REFUSED(N)	N(status)
 #define FIELDS_OK(N)		N(above) N(mark) N(round) N(initial) N(standby)
 #define FIELDS_PLAN(N)		N(term) N(plan) N(seed) N(server) N(step) \
-				N(standby) N(saves) N(batches) N(journal)
-#define FIELDS_MARK(N)		N(run) N(term) N(step) N(journal)
+				N(replicas) N(standby) N(saves) N(batches) \
+				N(journal)
+#define FIELDS_MARK(N)		N(run) N(term) N(step) N(replicas) N(journal)
 #define FIELDS_VOID(N)		N(run) N(term) N(first) N(count) N(journal)
 #define FIELDS_CUT(N)		N(run) N(term) N(cut) N(step) N(part) N(parts)
 #define FIELDS_THAW(N)		FIELDS_CUT(N) N(published)
@@ -41,8 +42,8 @@
 #define FIELDS_INDEXED(N)	N(term) N(records)
 #define FIELDS_STANDBY(N)	N(run) N(term) N(life) N(counted)
 #define FIELDS_SYNC(N)		N(term) N(plan) N(seed) N(server) N(step) \
-				N(pushes) N(number) N(chunks) N(journal) \
-				N(initial)
+				N(replicas) N(pushes) N(number) N(chunks) \
+				N(journal) N(initial)
 #define FIELDS_STATE(N)		N(piece) N(chunk) N(updates) N(since) N(begun)
 #define FIELDS_HELD(N)		N(number)
 #define FIELDS_SUBMIT(N)	N(first) N(hash) N(received)

@@ -137,8 +137,9 @@ struct message {
 		/* a server's answer to PLAN: which steps are here; frame: steps
 		   from the low watermark (mark) on that need no push */
 		struct { FIELDS_OK(MESSAGE_FIELD) } ok;
-		/* blob: run; frames: model, plan, format; journal: records
-		   that are safe in it */
+		/* blob: run; frames: model, plan, format; replicas: of a
+		   round, 0 if that is not known yet, or there are no rounds;
+		   journal: records that are safe in it */
 		struct { FIELDS_PLAN(MESSAGE_FIELD) } plan;
 		struct { FIELDS_MARK(MESSAGE_FIELD) } mark;
 		struct { FIELDS_VOID(MESSAGE_FIELD) } voided;

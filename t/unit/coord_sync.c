@@ -367,6 +367,64 @@ ready_first(void)
 	coordinator_end();
 }
 
+/* Checks that this server is sent MARK with two replicas; returns its
+   answer. */
+static struct message
+marked(size_t server)
+{
+	ok(says(server_at(server), MESSAGE_MARK));
+	equals(last_posted->m.mark.replicas, 2);
+	return message_answer(&last_posted->m, MESSAGE_OK);
+}
+
+/* Servers are told how many replicas a round has before there can be a push: by
+   PLAN if it is known, else when the workers have come. */
+static void
+told(void)
+{
+	struct message m[2], back = { .kind = MESSAGE_WELCOME };
+
+	options.mode = MODE_SYNC;
+	options.min_workers = options.servers = 2;
+	coordinator_begin(model);
+	equals(last_posted->m.plan.replicas, 0);
+	ask("{\"op\":\"train\",\"steps\":1}");
+	joins(A);
+	ok(silent());
+	joins(B);
+	for (size_t i = 0; i < 2; i++)
+		m[i] = marked(i);
+	coordinator_hears(server_at(0), &m[0]);
+	named(silent(), "no replica is leased before all servers know it");
+	coordinator_hears(server_at(1), &m[1]);
+	leased(A, 0, 1, 0);
+	leased(B, 1, 1, 0);
+	ok(silent());
+	back.welcome.version = WIRE_VERSION;
+	back.welcome.role = ROLE_SERVER;
+	back.welcome.life = 8;
+	coord_up(c, server_at(1), now);
+	ok(says(server_at(1), MESSAGE_HELLO));
+	coordinator_hears(server_at(1), &back);
+	ok(server_does(MESSAGE_PLAN));
+	named(last_posted->m.plan.replicas == 2,
+	      "the PLAN of a later term says it, too");
+	coordinator_end();
+
+	options.mode = MODE_SYNC;
+	options.workers = 3;
+	options.backup = 1;
+	coordinator_begin(model);
+	named(last_posted->m.plan.replicas == 2,
+	      "PLAN knows the workers of a cluster");
+	coordinator_end();
+
+	options.replicas = 2;
+	coordinator_begin(model);
+	equals(last_posted->m.plan.replicas, 0);
+	coordinator_end();
+}
+
 int
 main(void)
 {
@@ -376,6 +434,7 @@ main(void)
 	given_up();
 	hung();
 	ready_first();
+	told();
 	relay_refused();
 	return tap_done();
 }

@@ -384,6 +384,31 @@ push_round(struct fleet_of *fl, uint64_t step)
 	return good;
 }
 
+/* A second attempt at every replica, and then rounds with one. */
+static void
+memory(void)
+{
+	const uint64_t ones[REPLICAS] = { 1, 1, 1, 1 };
+	size_t once, twice;
+	struct fleet_of fl;
+	struct fail f;
+
+	fleet_begin(&fl, 1);
+	ok(push_round(&fl, 7));
+	once = round_buffer_bytes(fl.round_buffer[0]);
+	ok(push_all(&fl, 3));
+	twice = round_buffer_bytes(fl.round_buffer[0]);
+	ok(once > 0 && twice > once && push_all(&fl, 4));
+	equals(round_buffer_bytes(fl.round_buffer[0]), twice);
+	ok(commit(&fl, 0, 7, ones, REPLICAS, &f) == 0 && push_round(&fl, 8) &&
+	   commit(&fl, 0, 8, ones, REPLICAS, &f) == 0);
+	named(round_buffer_bytes(fl.round_buffer[0]) == once,
+	      "memory that a round did not need is given back");
+	round_buffer_reset(fl.round_buffer[0], 9);
+	equals(round_buffer_bytes(fl.round_buffer[0]), 0);
+	fleet_end(&fl);
+}
+
 static bool
 has_table(const struct fleet_of *fl, size_t part)
 {
@@ -723,6 +748,7 @@ main(void)
 	same_sums(true);
 	nothing_to_do();
 	outcomes();
+	memory();
 	fixture_end(&fixture);
 	return tap_done();
 }

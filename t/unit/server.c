@@ -137,6 +137,7 @@ plan_message(void)
 	m.plan.seed = 1;
 	m.plan.server = 0;
 	m.plan.step = 10;
+	m.plan.replicas = 2;
 	m.blob = (struct frame){ run, PLAN_RUN, NULL };
 	m.frame[0] = (struct frame){ model_frame.data, model_frame.size,
 				     NULL };
@@ -1099,6 +1100,70 @@ rounds(void)
 	ok(applied(2));
 }
 
+/* How many pushes are kept when two attempts are pushed to every slot that the
+   wire can name, each as the sender whose slot it is? */
+static size_t
+flood(void)
+{
+	size_t kept = 0;
+
+	for (unsigned level = 0; level <= WIRE_LEVELS; level++)
+		for (uint64_t k = 0; k < WIRE_REPLICAS; k++)
+			for (uint64_t attempt = 1; attempt <= 2; attempt++)
+				kept += tell(level > 0 ? OTHER : WORKER,
+					     replica(10, message_node(k, level),
+						     attempt)) ==
+					MESSAGE_VALUES &&
+					said.m.values.outcome ==
+					OUTCOME_STAGED;
+	return kept;
+}
+
+/* A server keeps no more pushes than a round can have. */
+static void
+slots(void)
+{
+	struct message unknown = plan_message(), known = mark(10);
+	struct message again = hello(ROLE_COORDINATOR);
+	struct message first = replica(10, 0, 1);
+
+	begin_run();
+	equals(tell(OTHER, hello(ROLE_RELAY)), MESSAGE_WELCOME);
+	ok(refuses(WORKER, replica(10, 2, 1), FAIL_PROTOCOL,
+		   "there is no replica 2"));
+	ok(refuses(OTHER, replica(10, message_node(2, 1), 1), FAIL_PROTOCOL,
+		   "there is no replica 4098"));
+	ok(refuses(OTHER, replica(10, message_node(0, 2), 1), FAIL_PROTOCOL,
+		   "there is no replica 8192"));
+	ok(refuses(WORKER, replica(10, 1, 0), FAIL_PROTOCOL,
+		   "there is no replica 1"));
+	named(flood() == 6,
+	      "two attempts of two replicas and of their sum are kept, and "
+	      "no others");
+
+	unknown.plan.replicas = 0;
+	begin();
+	tell(COORD, hello(ROLE_COORDINATOR));
+	tell(COORD, unknown);
+	tell(WORKER, hello(ROLE_WORKER));
+	named(refuses(WORKER, first, FAIL_PROTOCOL, "there is no replica 0"),
+	      "no push is kept before it is known how many replicas a round "
+	      "has");
+	known.mark.replicas = 2;
+	equals(tell(COORD, known), MESSAGE_OK);
+	equals(pushed(first), OUTCOME_STAGED);
+	equals(tell(COORD, mark(10)), MESSAGE_OK);
+	equals(tell(COORD, unknown), MESSAGE_OK);
+	named(pushed(replica(10, 1, 1)) == OUTCOME_STAGED,
+	      "a PLAN or MARK that comes again late changes nothing");
+
+	unknown.plan.term = first.push.term = again.hello.term = TERM + 1;
+	equals(tell(COORD, again), MESSAGE_WELCOME);
+	equals(tell(COORD, unknown), MESSAGE_OK);
+	named(refuses(WORKER, first, FAIL_PROTOCOL, "there is no replica 0"),
+	      "the number of replicas is that of a term");
+}
+
 int
 main(void)
 {
@@ -1122,6 +1187,7 @@ main(void)
 	other_runs();
 	once();
 	rounds();
+	slots();
 	of_a_pull();
 	strangers();
 	no_examples();
