@@ -249,6 +249,7 @@ EXTRA_DIST += %D%/unit/samplers_of.h
 EXTRA_DIST += %D%/unit/server_replay.h
 EXTRA_DIST += %D%/unit/sim_network.h
 EXTRA_DIST += %D%/unit/tap.h
+EXTRA_DIST += %D%/unit/threads.h
 
 UNIT_TEXTS =
 UNIT_TEXTS += %D%/unit/coord/cuts.txt

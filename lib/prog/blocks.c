@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "data/block.h"
 #include "sys/clock.h"
+#include "sys/task.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -186,37 +187,6 @@ run_reader(void *arg)
 	return NULL;
 }
 
-struct blocks *
-blocks_new(const struct model *model, size_t dataset,
-	   const struct record_range_format *how, uint64_t max_bad,
-	   const char *cache, size_t cached)
-{
-	struct blocks *b = mem_alloc(1, sizeof(*b));
-	const struct model_dataset d = model_dataset(model, dataset);
-
-	b->data = d;
-	b->how = *how;
-	b->how.stop = &b->stop;
-	b->cache.folder = cache;
-	b->how.cache = cache ? &b->cache : NULL;
-	b->bad.most = max_bad;
-	b->how.bad = &b->bad;
-	b->how.negatives = &b->negatives;
-	b->how.order = &b->order;
-	b->cached = mem_alloc(cached, sizeof(*b->cached));
-	b->count = cached;
-	for (size_t i = 0; i < b->count; i++)
-		batch_begin(&b->cached[i].batch, d.input, d.inputs, d.label);
-	batch_begin(&b->read.batch, d.input, d.inputs, d.label);
-	b->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	pthread_mutex_init(&b->lock, NULL);
-	pthread_cond_init(&b->work, NULL);
-	if (b->event < 0 ||
-	    pthread_create(&b->thread, NULL, run_reader, b) != 0)
-		abort();	/* no descriptor or no thread is left */
-	return b;
-}
-
 static void
 release(struct cached_block *k)
 {
@@ -239,18 +209,12 @@ finish_cache(struct blocks *b)
 	record_range_close(b->reader);
 }
 
-void
-blocks_free(struct blocks *b)
+/* Free what the thread used, which has ended or was not started. */
+static void
+dispose(struct blocks *b)
 {
-	if (!b)
-		return;
-	atomic_store(&b->stop, true);
-	pthread_mutex_lock(&b->lock);
-	b->quit = true;
-	pthread_cond_signal(&b->work);
-	pthread_mutex_unlock(&b->lock);
-	pthread_join(b->thread, NULL);
-	close(b->event);
+	if (b->event >= 0)
+		close(b->event);
 	pthread_cond_destroy(&b->work);
 	pthread_mutex_destroy(&b->lock);
 	finish_cache(b);
@@ -263,6 +227,51 @@ blocks_free(struct blocks *b)
 	release(&b->read);
 	free(b->cached);
 	free(b);
+}
+
+struct blocks *
+blocks_new(const struct model *model, size_t dataset,
+	   const struct record_range_format *how, uint64_t max_bad,
+	   const char *cache, size_t cached, struct fail *f)
+{
+	struct blocks *b = mem_alloc(1, sizeof(*b));
+	const struct model_dataset d = model_dataset(model, dataset);
+
+	b->data = d;
+	b->how = *how;
+	b->how.stop = &b->stop;
+	b->cache.folder = cache;
+	b->how.cache = cache ? &b->cache : NULL;
+	b->bad.most = max_bad;
+	b->how.bad = &b->bad;
+	b->how.negatives = &b->negatives;
+	b->how.order = &b->order;
+	b->cached = mem_alloc(cached, sizeof(*b->cached));
+	b->count = cached;
+	for (size_t i = 0; i < b->count; i++)
+		batch_begin(&b->cached[i].batch, d.input, d.inputs, d.label);
+	batch_begin(&b->read.batch, d.input, d.inputs, d.label);
+	b->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->work, NULL);
+	if (task_thread(&b->thread, b->event, run_reader, b, f) == 0)
+		return b;
+	dispose(b);
+	return NULL;
+}
+
+void
+blocks_free(struct blocks *b)
+{
+	if (!b)
+		return;
+	atomic_store(&b->stop, true);
+	pthread_mutex_lock(&b->lock);
+	b->quit = true;
+	pthread_cond_signal(&b->work);
+	pthread_mutex_unlock(&b->lock);
+	pthread_join(b->thread, NULL);
+	dispose(b);
 }
 
 int

@@ -18,11 +18,12 @@ struct blocks;
  * Return a reader of blocks of a data set of the model, which the caller frees.
  * All arguments are borrowed.  max_bad is the number of malformed records to
  * pass over, in all.  cache is a folder, "" for beside the files, or NULL for
- * no cache.  cached is the number of blocks that are kept in memory.
+ * no cache.  cached is the number of blocks that are kept in memory.  NULL: the
+ * failures of task_thread().
  */
 struct blocks *blocks_new(const struct model *, size_t dataset,
 			  const struct record_range_format *, uint64_t max_bad,
-			  const char *cache, size_t cached);
+			  const char *cache, size_t cached, struct fail *);
 void blocks_free(struct blocks *);
 
 /* Return a descriptor that is readable when something has been read. */

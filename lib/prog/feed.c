@@ -36,7 +36,8 @@ struct feed {
 	uint64_t evaluation;	/* its number */
 	struct batch batch, eval_batch;
 	bool begun;		/* the batches are ready */
-	bool bad;		/* the inputs do not fit the model */
+	bool bad;		/* the inputs do not fit the model, or cannot
+				   be read */
 	struct fail why;	/* why data cannot be read; kind 0: they can */
 	bool told;		/* the coordinator was sent that */
 };
@@ -114,8 +115,8 @@ is_leased(const struct feed *feed, size_t dataset)
  * Begin to read blocks of the coordinator's data.  One more block than can be
  * wanted is kept, so that the one used before stays.
  */
-static void
-begin_blocks(struct feed *feed)
+static int
+begin_blocks(struct feed *feed, struct fail *f)
 {
 	const struct model *model = worker_model(feed->worker);
 	const struct reader_options *o = &unnamed_input(feed)->reader;
@@ -130,9 +131,13 @@ begin_blocks(struct feed *feed)
 		if (!is_leased(feed, i))
 			continue;
 		l->blocks = blocks_new(model, i, worker_format(feed->worker),
-				       o->max_bad, o->cache, feed->wants + 1);
+				       o->max_bad, o->cache, feed->wants + 1,
+				       f);
+		if (!l->blocks)
+			return -1;
 		batch_begin(&l->part, d.input, d.inputs, d.label);
 	}
+	return 0;
 }
 
 /* Give each data set a seed of its own, and so another order. */
@@ -191,11 +196,11 @@ begin_data(struct feed *feed)
 	feed->begun = true;
 	feed->data = inputs_new(model, o->input + none, o->inputs - none,
 				&feed->why);
-	feed->bad = !feed->data || check_inputs(feed, &feed->why) < 0;
+	feed->bad = !feed->data || check_inputs(feed, &feed->why) < 0 ||
+		(worker_format(feed->worker) &&
+		 begin_blocks(feed, &feed->why) < 0);
 	if (feed->bad)
 		worker_fail_all(feed->worker, &feed->why);
-	else if (worker_format(feed->worker))
-		begin_blocks(feed);
 }
 
 /*
@@ -406,7 +411,7 @@ feed_steps(struct feed *feed)
 {
 	if (!feed->begun && worker_model(feed->worker))
 		begin_data(feed);
-	if (feed->leased) {
+	if (feed->leased && !feed->bad) {
 		feed_slices(feed);
 		return;
 	}

@@ -4,6 +4,7 @@
 #include "data/source.h"
 #include "model/compute.h"
 #include "model/dataset.h"
+#include "sys/task.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -146,9 +147,14 @@ may_block(char *const *file, size_t count)
 	return false;
 }
 
+/* Free what the thread used, which has ended or was not started. */
 static void
 release(struct prefetch *p)
 {
+	if (p->event >= 0)
+		close(p->event);
+	pthread_cond_destroy(&p->room);
+	pthread_mutex_destroy(&p->lock);
 	reader_close(p->reader);
 	for (size_t i = 0; i < AHEAD; i++)
 		batch_release(&p->ring[i]);
@@ -179,6 +185,9 @@ prefetch_open(const struct model *model, size_t dataset, char *const *files,
 	for (; p->files < count; p->files++)
 		p->file[p->files] = mem_text(files[p->files]);
 	p->may_block = may_block(files, count);
+	p->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->room, NULL);
 	if (!p->may_block && open_reader(p, f) < 0) {
 		release(p);
 		return NULL;
@@ -188,12 +197,10 @@ prefetch_open(const struct model *model, size_t dataset, char *const *files,
 	batch_begin(&p->rest, d.input, d.inputs, d.label);
 	batch_begin(&p->spare, d.input, d.inputs, d.label);
 	batch_begin(&p->part, d.input, d.inputs, d.label);
-	p->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->room, NULL);
-	if (p->event < 0 ||
-	    pthread_create(&p->thread, NULL, run_reader, p) != 0)
-		abort();	/* no descriptor or no thread is left */
+	if (task_thread(&p->thread, p->event, run_reader, p, f) < 0) {
+		release(p);
+		return NULL;
+	}
 	return p;
 }
 
@@ -230,9 +237,6 @@ prefetch_close(struct prefetch *p)
 		return;
 	}
 	pthread_join(p->thread, NULL);
-	close(p->event);
-	pthread_cond_destroy(&p->room);
-	pthread_mutex_destroy(&p->lock);
 	release(p);
 }
 

@@ -2,9 +2,9 @@
 
 #include "base/mem.h"
 
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -99,4 +99,19 @@ task_ended(struct task *t)
 		pthread_join(t->thread, NULL);
 	t->busy = false;
 	return true;
+}
+
+int
+task_thread(pthread_t *thread, int event, void *(*begin)(void *arg), void *arg,
+	    struct fail *f)
+{
+	int wrong;
+
+	if (event < 0)
+		return fail(f, FAIL_AGAIN, "cannot start a thread to read "
+			    "examples: too many files are open (ulimit -n)");
+	wrong = pthread_create(thread, NULL, begin, arg);
+	return wrong == 0 ? 0 :
+		fail(f, FAIL_AGAIN, "cannot start a thread to read examples: "
+		     "%s (ulimit -u, ulimit -v)", strerror(wrong));
 }

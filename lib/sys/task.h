@@ -5,6 +5,9 @@
 #ifndef PS_TASK_H
 #define PS_TASK_H
 
+#include "base/fail.h"
+
+#include <pthread.h>
 #include <stdbool.h>
 
 struct task;
@@ -28,5 +31,11 @@ bool task_busy(const struct task *);
 
 /* Has the work ended?  True only once for each piece. */
 bool task_ended(struct task *);
+
+/* Start a thread that reads examples, without a task, and reports by this
+   descriptor.  -1: the descriptor is -1, or the system starts no more threads
+   (FAIL_AGAIN). */
+int task_thread(pthread_t *, int event, void *(*begin)(void *arg), void *arg,
+		struct fail *);
 
 #endif

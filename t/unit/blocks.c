@@ -9,6 +9,7 @@
 #include "files.h"
 #include "model_fixture.h"
 #include "tap.h"
+#include "threads.h"
 
 #include <poll.h>
 
@@ -23,6 +24,7 @@ static const char text[] =
 	"optimizer sgd\n";
 
 static struct model_fixture fixture;
+static struct fail why_not;
 static struct blocks *blocks;
 static struct batch batch;
 
@@ -140,7 +142,7 @@ test_holes(const struct record_range_format *how, uint64_t seed)
 	ok(file && fclose(file) == 0);
 	block_order(seed, order, 70);
 	block_of(&p, seed, 0, 70);
-	blocks = blocks_new(fixture.model, 0, how, 10, NULL, 4);
+	blocks = blocks_new(fixture.model, 0, how, 10, NULL, 4, &why_not);
 	for (uint64_t from = 0; from < 70; from += 20) {
 		const uint64_t count = from < 60 ? 20 : 10;
 
@@ -157,14 +159,14 @@ test_holes(const struct record_range_format *how, uint64_t seed)
 	equals(slice(&p, 70, 1), -1);
 	blocks_free(blocks);
 
-	blocks = blocks_new(fixture.model, 0, how, 9, NULL, 4);
+	blocks = blocks_new(fixture.model, 0, how, 9, NULL, 4, &why_not);
 	named_equals(slice(&p, 0, 20), -1,
 		     "more bad records than the limit fail a slice");
 	blocks_free(blocks);
 	pack_release(&p);
 
 	block_of(&p, BLOCK_IN_ORDER, 3, 1);
-	blocks = blocks_new(fixture.model, 0, how, 1, NULL, 4);
+	blocks = blocks_new(fixture.model, 0, how, 1, NULL, 4, &why_not);
 	named_equals(slice(&p, 0, 1), -1, "a slice of bad records alone fails");
 	blocks_free(blocks);
 	pack_release(&p);
@@ -184,13 +186,17 @@ main(void)
 	const struct input *input = model_inputs(fixture.model, &inputs);
 
 	batch_begin(&batch, input, inputs, model_label(fixture.model));
-	blocks = blocks_new(fixture.model, 0, &how, 0, NULL, 4);
+	blocks = blocks_new(fixture.model, 0, &how, 0, NULL, 4, &why_not);
 	test(BLOCK_IN_ORDER);
 	test(77);
 	blocks_free(blocks);
 	log_begin("blocks", LOG_QUIET, NULL, &why);	/* it is meant */
 	test_holes(&how, BLOCK_IN_ORDER);
 	test_holes(&how, 77);
+	threads_end();
+	named(!blocks_new(fixture.model, 0, &how, 0, NULL, 4, &why_not) &&
+	      threads_ended(&why_not),
+	      "blocks that no thread can read are an error, and no abort");
 	batch_release(&batch);
 	fixture_end(&fixture);
 	files_end();

@@ -6,6 +6,7 @@
 
 #include "files.h"
 #include "tap.h"
+#include "threads.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -47,6 +48,21 @@ test_close(const struct model *model)
 	prefetch_close(p);
 	alarm(0);
 	named(true, "the end does not wait for a batch that takes long");
+}
+
+static void
+test_threads(const struct model *model)
+{
+	static char name[] = "one.svm", pipe[] = "pipe:true";
+	static char *files[] = { name, pipe };
+	const struct reader_options o = { .allow_pipe = true };
+	struct fail f;
+
+	threads_end();
+	named(!prefetch_open(model, 0, files, 1, &o, &f) && threads_ended(&f),
+	      "a file that no thread can read is an error, and no abort");
+	named(!prefetch_open(model, 0, files, 2, &o, &f) && threads_ended(&f),
+	      "a command that no thread can read is an error, and no abort");
 }
 
 /* Takes a batch; returns its examples, or -1 for the end. */
@@ -128,6 +144,7 @@ main(void)
 	batch_release(&batch);
 	prefetch_close(p);
 	test_close(model);
+	test_threads(model);
 	model_free(model);
 	files_end();
 	return tap_done();
