@@ -1038,7 +1038,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	s->own = s->program && !s->sampler && s->o.mode != MODE_SYNC &&
 		rng_mix(seed ^ 5) % 2 > 0;
 	s->lines = s->lines && !s->own;
-	s->sets = s->lines;
+	s->sets = s->lines && rng_mix(seed ^ 21) % 3 > 0;
 	if (s->o.checkpoint && chance(r, 2))
 		s->o.every_steps = between(r, 3, 12);
 	else if (s->o.checkpoint)

@@ -144,8 +144,8 @@ struct scenario {
 				   at once */
 	bool lines;		/* the model has two step lines, and every
 				   second request is for the second */
-	bool sets;		/* the second line takes a second data set,
-				   too: */
+	bool sets;		/* with lines: the second one takes a second
+				   data set, too: */
 	uint64_t second_files, second_records;	/* of the coordinator; 0: it is
 						   workers' own data */
 	bool ends[2];		/* the epochs of the steps that take this data
