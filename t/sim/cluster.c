@@ -696,17 +696,21 @@ end_server(struct cluster *c, struct process *p, int status)
 	wait_to_begin(c, p, rng_below(&c->rng, 500));
 }
 
+/* Faults one after the other may keep a coordinator away for longer than
+   workers and relays wait. */
+static bool
+may_give_up(const struct cluster *c, int status)
+{
+	return status == FAIL_PEER && !is_steady(c) &&
+		c->now - c->steady >= 1000 * c->s->o.patience_ms;
+}
+
 static void
 end_worker(struct cluster *c, struct process *p, int status)
 {
 	const struct fail *why = host_worker_why(p->worker);
 
-	/* Faults one after the other may keep a coordinator away for longer
-	   than workers wait. */
-	const bool late = status == FAIL_PEER && !is_steady(c) &&
-		c->now - c->steady >= 1000 * c->s->o.patience_ms;
-
-	if (status != 0 && !late && !scenario_may_fail(c->s))
+	if (status != 0 && !may_give_up(c, status) && !scenario_may_fail(c->s))
 		broken(c, "C4: %s ended with %d: %.150s", p->name, status,
 		       why->text);
 	p->ended = status == 0;
@@ -724,7 +728,8 @@ end_relay(struct cluster *c, struct process *p, int status)
 	const bool taken = status == FAIL_AGAIN &&
 		strstr(why->text, "has a relay") && c->s->relays > 1;
 
-	if (status != 0 && !taken && !scenario_may_fail(c->s))
+	if (status != 0 && !taken && !may_give_up(c, status) &&
+	    !scenario_may_fail(c->s))
 		broken(c, "C14: %s ended with %d: %.150s", p->name, status,
 		       why->text);
 	p->ended = status == 0;
