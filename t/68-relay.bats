@@ -142,7 +142,7 @@ die_in_turn() {
 	patience=10
 	done_steps 180
 	ask 100
-	hears "*relay of rack1 hangs*"
+	hears "*relay of rack1 @(hangs|is gone)*"
 	done_steps 100
 	kill -CONT "$relay"
 	relayed 2
