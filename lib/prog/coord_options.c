@@ -239,13 +239,13 @@ find_data(struct coord_settings *s, const char *name, size_t size)
 static struct coord_data *
 find_named(struct coord_settings *s, const char *option)
 {
-	char *colon = strchr(optarg, ':');
+	const size_t size = strcspn(optarg, ":");
 	struct coord_data *d;
 
-	if (!colon || colon == optarg || !colon[1])
+	if (size == 0 || !optarg[size] || !optarg[size + 1])
 		cli_usage("%s: '%s' is not NAME:...", option, optarg);
-	d = find_data(s, optarg, (size_t)(colon - optarg));
-	optarg = colon + 1;
+	d = find_data(s, optarg, size);
+	optarg += size + 1;
 	return d;
 }
 
