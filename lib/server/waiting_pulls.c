@@ -72,7 +72,8 @@ waiting_pulls_add(struct waiting_pulls *all, uint64_t peer, bool relayed,
 	*p = (struct waiting_pull){ .peer = peer, .of = of, .pull = *m,
 				    .ahead = ahead, .before = list->last };
 	p->pull.frame[0] = (struct frame){ p + 1, keys->size, NULL };
-	memcpy(p + 1, keys->data, keys->size);
+	if (keys->size > 0)
+		memcpy(p + 1, keys->data, keys->size);
 	*(list->last ? &list->last->next : &list->first) = p;
 	list->last = p;
 	*find(all, peer, m->pull.part, of) = p;
