@@ -8,6 +8,7 @@
 #ifndef PS_PAUSE_H
 #define PS_PAUSE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -23,5 +24,13 @@ uint64_t pause_since(uint64_t *ticked, uint64_t now, uint64_t lease_ms);
  * that began at since counts now: the pause later, but not after now.
  */
 uint64_t pause_skip(uint64_t since, uint64_t now, uint64_t pause);
+
+/*
+ * Do both for a program that waits for one peer, last heard at *heard, or for
+ * its return or its answer since *since: the peer counts as heard now, and the
+ * wait as shorter by the pause.  Return whether there was a pause.
+ */
+bool pause_excuse(uint64_t *ticked, uint64_t now, uint64_t lease_ms,
+		  uint64_t *heard, uint64_t *since);
 
 #endif

@@ -224,14 +224,8 @@ evaluator_receive(struct evaluator *e, uint64_t peer, const struct message *m,
 static void
 note_pause(struct evaluator *e, uint64_t now)
 {
-	const uint64_t pause = pause_since(&e->ticked, now,
-					   e->options.timeout_ms / 2);
-
-	if (pause == 0)
-		return;
-	e->heard = now;
-	e->since = pause_skip(e->since, now, pause);
-	if (e->run.client)
+	if (pause_excuse(&e->ticked, now, e->options.timeout_ms / 2, &e->heard,
+			 &e->since) && e->run.client)
 		client_skip_pause(e->run.client, now);
 }
 

@@ -461,25 +461,15 @@ submission_receive(struct submission *s, const struct message *m, uint64_t now,
 	}
 }
 
-/* The silence of the coordinator in a pause of this program does not count. */
-static void
-note_pause(struct submission *s, uint64_t now)
-{
-	const uint64_t pause = pause_since(&s->ticked_ms, now,
-					   s->o.timeout_ms / 2);
-
-	if (pause == 0)
-		return;
-	s->heard_ms = now;
-	s->since_ms = pause_skip(s->since_ms, now, pause);
-}
-
 int
 submission_tick(struct submission *s, uint64_t now, struct fail *f)
 {
 	const struct message ping = { .kind = MESSAGE_PING };
 
-	note_pause(s, now);
+	/* The coordinator's silence in a pause of this program does not
+	   count. */
+	pause_excuse(&s->ticked_ms, now, s->o.timeout_ms / 2, &s->heard_ms,
+		     &s->since_ms);
 	if (check_time(s, now, f) < 0)
 		return -1;
 	if (s->state != ASKING || s->asked_leave)

@@ -568,14 +568,10 @@ ask_server(struct relay *r, size_t i, uint64_t now)
 static void
 note_pause(struct relay *r, uint64_t now)
 {
-	const uint64_t pause = pause_since(&r->ticked_ms, now,
-					   r->options.lease_ms);
-
-	if (pause == 0)
+	if (!pause_excuse(&r->ticked_ms, now, r->options.lease_ms,
+			  &r->heard_ms, &r->down_since_ms))
 		return;
 	dismiss_workers(r);
-	r->heard_ms = now;
-	r->down_since_ms = pause_skip(r->down_since_ms, now, pause);
 	for (size_t i = 0; r->forwarder && i < r->run.plan.servers; i++)
 		r->server[i].silent_ms = 0;
 }

@@ -616,14 +616,8 @@ worker_computed(struct worker *w, uint64_t now, uint64_t now_us)
 static void
 note_pause(struct worker *w, uint64_t now)
 {
-	const uint64_t pause = pause_since(&w->ticked, now,
-					   w->options.lease_ms);
-
-	if (pause == 0)
-		return;
-	w->heard = now;
-	w->down_since = pause_skip(w->down_since, now, pause);
-	if (w->run.client)
+	if (pause_excuse(&w->ticked, now, w->options.lease_ms, &w->heard,
+			 &w->down_since) && w->run.client)
 		client_skip_pause(w->run.client, now);
 }
 
